@@ -72,9 +72,9 @@ puzzle("ps14/powers", ...)
 # The judge runs your witness itself, on the course's engine with its sanitizer: on the kernel that is shown, on
 # other kernels that are wrong in such a way, and on right kernels in another style. It compares with
 # float64. A witness **breaks** a kernel if a number comes out wrong, or if the sanitizer finds that it reads past
-# the end or that its threads race. Each row counts only with a witness that breaks the shown kernel; of a
-# kernel that is right, the task says what your witness is to break. A witness that asks for more than the job's
-# limits blames nobody, and loses all rows.
+# the end or that its threads race. The table of a check names the other kernels that come through. Each of its rows counts
+# only with a witness that breaks the shown kernel; of a kernel that is right, the task says what your witness
+# is to break. A witness that asks for more than the job's limits blames nobody, and loses all rows.
 #
 # | verdict | what it says |
 # |---|---|
@@ -83,8 +83,8 @@ puzzle("ps14/powers", ...)
 # | `SIZES` | wrong at some sizes, whatever the numbers are |
 # | `BOUNDS` | reads past the end of an array, whatever comes out |
 # | `RACE` | its threads race |
-# | `SKIPS` | leaves out a part of the work for some contents |
-# | `REMEMBERS` | gives results of an earlier call |
+# | `SKIPS` | leaves out a part of the work for some contents, in a first call, too |
+# | `REMEMBERS` | right in a first call, and gives its results again in a later one |
 # | `PRECISION` | loses the digits that the job asks for |
 #
 # `threads` is the number of threads in a block: 64, 128 or 256. Launch the kernels as you like while you look
@@ -167,7 +167,7 @@ grade("ps14/row_sums", audit_row_sums)
 # %% [markdown]
 # ## 2. Brightening
 #
-# **Job:** `out[i]` is the smaller of 1 and 1.5 * `x[i]`, float32. A block works on four tiles of `threads` numbers,
+# What is brighter than the screen is shown white. **Job:** `out[i]` is the smaller of 1 and 1.5 * `x[i]`, float32. A block works on four tiles of `threads` numbers,
 # one after the other. **Limits:** 1 to 6 * `threads` numbers, none beyond 1,000.
 
 
@@ -227,7 +227,7 @@ grade("ps14/brighten", audit_brighten)
 # %% [markdown]
 # ## 3. Rows less their means
 #
-# **Job:** `out` is `x` less the mean of each row, float32. `blocks` blocks (2, 4 or 8) share the rows. **Limits:** 1
+# Each detector has an offset of its own, which is taken off. **Job:** `out` is `x` less the mean of each row, float32. `blocks` blocks (2, 4 or 8) share the rows. **Limits:** 1
 # to 4 * `blocks` rows, 1 to 512 columns, no number beyond 1,000.
 
 
@@ -272,7 +272,7 @@ def audit_centre(blocks, threads):
     """Return (cause, worst, x). About 3 lines.
 
     cause  the verdict
-    worst  of a matrix with 100 rows, how many may come out wrong on a GPU, at most
+    worst  of 100 rows that `blocks` blocks share, how many may come out wrong on a GPU, at most
     x      the witness, float32
     """
     ### BEGIN SOLUTION
@@ -291,7 +291,7 @@ grade("ps14/centre", audit_centre)
 # %% [markdown]
 # ## 4. Variances in one pass
 #
-# **Job:** `out[row]` is the variance of row `row` of `x` (divided by the number of columns), right to 2 %. **Limits:** 1
+# A detector that is too noisy is left out, so the scanner needs variances. **Job:** `out[row]` is the variance of row `row` of `x` (divided by the number of columns), right to 2 %. **Limits:** 1
 # to 8 rows, 2 to 4 * `threads` columns, no number beyond 1,000; in each row no number is beyond 2,000 standard
 # deviations of the row. One block works on each row.
 #
@@ -370,7 +370,7 @@ grade("ps14/variance", audit_variance)
 # %% [markdown]
 # ## 5. A smooth step
 #
-# **Job:** `out[i]` is `x[i] * x[i] * (3 - 2 * x[i])`, float32, launched with four blocks. **Limits:** 1 to 30 * `threads` numbers, none
+# Two images meet at a seam and are blended smoothly. **Job:** `out[i]` is `x[i] * x[i] * (3 - 2 * x[i])`, float32, launched with four blocks. **Limits:** 1 to 30 * `threads` numbers, none
 # beyond 1. The plain kernel gives neighbouring threads neighbouring numbers, in a grid-stride loop. Here a witness
 # also breaks a kernel that moves at least twice the sectors of the plain one on it, reads and writes together.
 
@@ -424,7 +424,7 @@ grade("ps14/smooth", audit_smooth)
 # %% [markdown]
 # ## 6. Energies, call after call
 #
-# **Job:** `out[i]` is `x[i] * x[i]`, float32. A block works on `threads` numbers. `kept` has room for as many numbers as
+# The heart is watched live, pulse after pulse. **Job:** `out[i]` is `x[i] * x[i]`, float32. A block works on `threads` numbers. `kept` has room for as many numbers as
 # `x`, is full of NaN before the first call, and belongs to the kernel. The scanner calls it again and again with the same arrays, whose contents
 # change. **Limits:** 4 * `threads` to 16 * `threads` numbers, none beyond 1,000.
 #

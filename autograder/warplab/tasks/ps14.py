@@ -22,6 +22,7 @@ from warplab.tasks.compare import difference, sum_tolerance
 from warplab.tasks.declaration import Task, task
 from warplab.tasks.domain import Choice
 from warplab.tasks.rubric import Case, Item
+from warplab.tasks.scoring import ONLY_RIGHT
 
 RIGHT, SLOWER, SIZES, BOUNDS, RACE, SKIPS, REMEMBERS, PRECISION = range(8)
 """The verdicts, by the numbers that they have in the notebook."""
@@ -82,12 +83,12 @@ class Audit(Task):
         raise NotImplementedError
 
     def make_cases(self, rng):
-        """Each row has a case with the smallest and one with the largest blocks."""
+        """The first row has a case with each size of a launch, the others one with either end at least."""
         cases = []
         for item in self.items:
-            versions = {"others": self.wrong, "spares": self.right}.get(item.key, (None,) * 2)
-            ends = [self.sizes[0], self.sizes[-1]]
-            drawn = rng.permutation([*ends, *rng.choice(self.sizes, len(versions) - 2)])
+            versions = {"others": self.wrong, "spares": self.right, "given": self.sizes}.get(item.key, "--")
+            sizes = self.sizes if len(versions) > 2 else self.sizes[::2]
+            drawn = rng.permutation([*sizes, *rng.choice(self.sizes, len(versions) - len(sizes))])
             for number, size in enumerate(drawn.tolist()):
                 cases.append(self.case(item.key, {self.axis: size}, number))
         return cases
@@ -95,7 +96,8 @@ class Audit(Task):
     def case(self, item, place, number=0):
         told = ", ".join(f"{value} {name}" for name, value in place.items())
         inputs = {"threads": 64} | place | {"kernel": number}
-        return Case(f"{item}, {told}, kernel {number + 1}", inputs, item)
+        which = f", kernel {number + 1}" if item in ("others", "spares") else ""
+        return Case(f"{item}, {told}{which}", inputs, item)
 
     def at(self, rng, place):
         case = self.case("cause", place)
@@ -120,7 +122,10 @@ class Audit(Task):
             except NotPlain as problem:
                 return f"`{name}`: {problem}"
         witness = {name: told[name] for name in self.witness}
-        return self.unfit(case.inputs, witness) or self.unshown(case, told, witness)
+        needed = self.unfit(case.inputs, witness) or self.unbroken(case.inputs, witness)
+        if needed and case.item != self.items[0].key:  # that row tells it, and comes first
+            return f"{ONLY_RIGHT}{needed}"
+        return needed or self.unshown(case, told, witness)
 
     def unfit(self, inputs, witness):
         """Why a witness asks for more than the job's text does; None where it does not."""
@@ -136,11 +141,14 @@ class Audit(Task):
                 return f"your witness: a number of `{name}` is not finite, or beyond {self.magnitude:,.0f}"
         return None
 
+    def unbroken(self, inputs, witness):
+        """Why a witness counts in no row: it spares what it has to break; None where it breaks that."""
+        first = self.shown if self.doubt is None else self.doubt
+        return None if self.broken(first, inputs, witness) else self.survives(first)
+
     def unshown(self, case, told, witness):
-        """What of its row a witness that fits does not show; None where it shows it."""
+        """What of its row a witness that counts does not show; None where it shows it."""
         inputs = case.inputs
-        if not self.broken(self.shown if self.doubt is None else self.doubt, inputs, witness):
-            return self.survives(self.shown if self.doubt is None else self.doubt)
         if case.item == "others":
             version = self.wrong[inputs["kernel"]]
             return None if self.broken(version, inputs, witness) else self.survives(version)
