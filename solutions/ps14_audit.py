@@ -145,11 +145,11 @@ print(sums)
 
 # %% solution="row_sums"
 def audit_row_sums(threads):
-    """Return (cause, worst, x). About 3 lines.
+    """Return (verdict, worst, x). About 3 lines.
 
-    cause  the verdict
-    worst  the most columns of one row that the kernel leaves out, whatever the number of columns
-    x      the witness, float32
+    verdict  one of the names in the table
+    worst    the most columns of one row that the kernel leaves out, whatever the number of columns
+    x        the witness, float32
     """
     ### BEGIN SOLUTION
     x = np.ones((3, 3 * threads + 1), np.float32)
@@ -204,11 +204,11 @@ print(np.abs(bright - np.minimum(1, 1.5 * x)).max())
 
 # %% solution="brighten"
 def audit_brighten(threads):
-    """Return (cause, worst, x). About 3 lines.
+    """Return (verdict, worst, x). About 3 lines.
 
-    cause  the verdict
-    worst  the most numbers past the end of `x` that one launch reads; 0 if it reads none
-    x      the witness, float32
+    verdict  one of the names in the table
+    worst    the most numbers past the end of `x` that one launch reads; 0 if it reads none
+    x        the witness, float32
     """
     ### BEGIN SOLUTION
     x = np.linspace(0, 1, 3 * threads + 1, dtype=np.float32)
@@ -269,11 +269,11 @@ print(np.abs(rest - (x - x.mean(axis=1, keepdims=True))).max())
 
 # %% solution="centre"
 def audit_centre(blocks, threads):
-    """Return (cause, worst, x). About 3 lines.
+    """Return (verdict, worst, x). About 3 lines.
 
-    cause  the verdict
-    worst  of 100 rows that `blocks` blocks share, how many may come out wrong on a GPU, at most
-    x      the witness, float32
+    verdict  one of the names in the table
+    worst    of 100 rows that `blocks` blocks share, how many may come out wrong on a GPU, at most
+    x        the witness, float32
     """
     ### BEGIN SOLUTION
     x = np.arange(40 * (blocks + 1), dtype=np.float32).reshape(blocks + 1, 40)
@@ -346,10 +346,10 @@ print(found, x.var(axis=1))
 
 # %% solution="variance"
 def audit_variance(threads):
-    """Return (cause, x). About 5 lines.
+    """Return (verdict, x). About 5 lines.
 
-    cause  the verdict
-    x      the witness, float32
+    verdict  one of the names in the table
+    x        the witness, float32
     """
     ### BEGIN SOLUTION
     row, col = np.ogrid[:8, : 2 * threads]
@@ -402,11 +402,11 @@ print(np.abs(y - x * x * (3 - 2 * x)).max(), p.global_load.sectors, "sectors rea
 
 # %% solution="smooth"
 def audit_smooth(threads):
-    """Return (cause, worst, x). About 3 lines.
+    """Return (verdict, worst, x). About 3 lines.
 
-    cause  the verdict
-    worst  the smallest n at which the first read of the first warp touches 32 sectors, with four blocks
-    x      the witness, float32
+    verdict  one of the names in the table
+    worst    the smallest n at which the first read of the first warp touches 32 sectors, with four blocks
+    x        the witness, float32
     """
     ### BEGIN SOLUTION
     x = np.linspace(0, 1, 8 * threads, dtype=np.float32)
@@ -462,9 +462,9 @@ for x in signal, 2 * signal:
 
 # %% solution="energy"
 def audit_energy(threads):
-    """Return (cause, worst, first, second). About 4 lines.
+    """Return (verdict, worst, first, second). About 4 lines.
 
-    cause          the verdict
+    verdict        one of the names in the table
     worst          of 4 * threads numbers, how many of the second result may be left from the first call, at most
     first, second  the witness, float32, of the same size
     """

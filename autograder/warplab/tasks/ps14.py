@@ -56,6 +56,7 @@ class Audit(Task):
     arguments = ("threads",)
     shown = ""
     truth = RIGHT
+    items: tuple[Item, ...] = ()
     wrong: tuple[machine_made.Version, ...] = ()
     right: tuple[machine_made.Version, ...] = ()
     doubt = None
@@ -100,12 +101,12 @@ class Audit(Task):
         return Case(f"{item}, {told}{which}", inputs, item)
 
     def at(self, rng, place):
-        case = self.case("cause", place)
+        case = self.case("verdict", place)
         return replace(case, name=f"{case.name} again")
 
     def reference(self, inputs):
         arrays = {name: np.asarray(array, np.float32) for name, array in self.model(inputs).items()}
-        verdict = {"cause": np.array(self.truth)}
+        verdict = {"verdict": np.array(self.truth)}
         worst = {"worst": np.array(self.worst_of(inputs))} if "worst" in self.returns else {}
         return verdict | worst | arrays
 
@@ -156,7 +157,7 @@ class Audit(Task):
             version = self.right[inputs["kernel"]]
             fault = self.broken(version, inputs, witness)
             return f"a right kernel, which {version.told}, fails on your witness: {fault}" if fault else None
-        if case.item == "cause" and told["cause"].tolist() != self.truth:
+        if case.item == "verdict" and told["verdict"].tolist() != self.truth:
             return "your witness is good, and the verdict is another one"
         if case.item == "worst" and told["worst"].tolist() != self.worst_of(inputs):
             return f"your witness is good, and the worst case is another one than {told['worst'].tolist()}"
@@ -219,7 +220,7 @@ def rows(worst=3, others=4, given=4):
         Item("given", given, title="Your witness breaks the kernel above"),
         Item("others", others, title="It breaks other kernels that are wrong in such a way"),
         Item("spares", 2, title="It spares right kernels"),
-        Item("cause", 3, title="The verdict"),
+        Item("verdict", 3, title="The verdict"),
         Item("worst", worst, title="The worst case"),
     )
 
@@ -229,7 +230,7 @@ class RowSums(Audit):
     """Sums of rows. The remainder of four steps is taken for one step: two columns a thread are left out."""
 
     entry = "audit_row_sums"
-    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
     items = rows()
     shown, truth = "row_sums", SIZES
     wrong, right = machine_made.WRONG_SUMS, machine_made.RIGHT_SUMS
@@ -256,7 +257,7 @@ class Brighten(Audit):
     """Loads ahead of a tile that begins inside and ends outside read past the end; no number shows it."""
 
     entry = "audit_brighten"
-    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
     items = rows()
     shown, truth = "brighten", BOUNDS
     wrong, right = machine_made.WRONG_BRIGHT, machine_made.RIGHT_BRIGHT
@@ -287,7 +288,7 @@ class Centre(Audit):
 
     entry = "audit_centre"
     arguments = ("blocks", "threads")
-    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
     items = rows()
     shown, truth = "centre", RACE
     wrong, right = machine_made.WRONG_CENTRES, machine_made.RIGHT_CENTRES
@@ -323,11 +324,11 @@ class Variance(Audit):
     """Welford's way with Chan's merging is right; what models otherwise write loses the digits."""
 
     entry = "audit_variance"
-    returns = {"cause": "integers", "x": "float32"}
+    returns = {"verdict": "integers", "x": "float32"}
     items = (
         Item("others", 9, title="Your witness breaks kernels that lose the variance"),
         Item("spares", 3, title="It spares right kernels"),
-        Item("cause", 3, title="The verdict"),
+        Item("verdict", 3, title="The verdict"),
     )
     shown, truth = "variance", RIGHT
     wrong, right = machine_made.WRONG_VARIANCES, machine_made.RIGHT_VARIANCES
@@ -369,7 +370,7 @@ class Smooth(Audit):
     """Right, and each access of a warp touches as many sectors as a chunk has numbers, up to 32."""
 
     entry = "audit_smooth"
-    returns = {"cause": "integers", "worst": "integers", "x": "float32"}
+    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
     items = rows()
     shown, truth = "smooth", SLOWER
     wrong, right = machine_made.SLOW_SMOOTH, machine_made.FAST_SMOOTH
@@ -418,7 +419,7 @@ class Energy(Audit):
     """Squares, kept between calls under a fingerprint that other tiles have, too."""
 
     entry = "audit_energy"
-    returns = {"cause": "integers", "worst": "integers", "first": "float32", "second": "float32"}
+    returns = {"verdict": "integers", "worst": "integers", "first": "float32", "second": "float32"}
     items = rows()
     shown, truth = "energy", REMEMBERS
     wrong, right = machine_made.WRONG_ENERGIES, machine_made.RIGHT_ENERGIES
