@@ -40,9 +40,12 @@ c.HTMLExporter.filters = {
     "markdown2html": "autograder.plugins.markdown2html",
     "highlight_code": "autograder.plugins.highlight_code",
 }
-# Its templates take names and addresses for HTML, too.
-c.HTMLExporter.preprocessors = ["autograder.plugins.PlainNames"]
+# Its templates take names and addresses for HTML, too. The sample answer stands beside a written one.
+c.HTMLExporter.preprocessors = ["autograder.plugins.PageOfASubmission"]
+# c.PageOfASubmission.anonymous = True   # shows no names while you read
 if "nbgrader.server_extensions.formgrader.formgrader" in sys.modules:
-    from autograder.plugins import escaping_environment
+    from autograder.plugins import SubmissionExporter, escaping_environment
 
-    sys.modules["nbgrader.server_extensions.formgrader.formgrader"].Environment = escaping_environment
+    formgrader = sys.modules["nbgrader.server_extensions.formgrader.formgrader"]
+    formgrader.Environment = escaping_environment
+    formgrader.HTMLExporter = SubmissionExporter

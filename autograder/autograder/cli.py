@@ -9,7 +9,7 @@ import sys
 
 import typer
 
-from autograder.commands import grading_a_class, own_notebooks, passing_back, preparing
+from autograder.commands import after_hand_in, grading_a_class, own_notebooks, passing_back, preparing
 from autograder.user_error import UserError
 
 app = typer.Typer(
@@ -23,7 +23,7 @@ NO_PLACE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
 }
-for group in (own_notebooks, preparing, grading_a_class, passing_back):
+for group in (own_notebooks, preparing, grading_a_class, after_hand_in, passing_back):
     app.add_typer(group.commands)
 
 

@@ -25,7 +25,9 @@ from autograder.layout import load_assignment
 from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
-from autograder.report import autograded_notebook, feedback_page, read_autograded
+from autograder.report import Pages, read_autograded
+from autograder.report.pages import verdict_of
+from autograder.roster import read_roster
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
@@ -149,8 +151,8 @@ class Grading:
             self.seed = results.secret_seed(self.out) if asked.seed is None else asked.seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
-        self.worked = worked(Path(root), name)
         self.stored = results.Results(self.out, name)
+        self.pages = Pages(self.out, self.assignment, worked(Path(root), name))
         self.fresh = self.stored.next_round() if asked.fresh is None else asked.fresh
         self.version = results.course_version()
         self.released = stable_json(self.assignment.document)
@@ -176,6 +178,7 @@ class Grading:
     def _rows(self) -> Iterator[Row]:
         with CourseGradebook(self.out, nbgrader_config(self.root)) as book:
             book.add_assignment(self.assignment)
+            book.enter_names(read_roster(None, Path(self.root)))
             book.look_up(self.assignment)
             waiting: list[GradingJob] = []
             try:
@@ -205,12 +208,10 @@ class Grading:
             if not known or not self._still_holds(book, job, known):
                 return None
             book.penalise(self.assignment, student, self._received(job.submission))
-            by_hand = book.by_hand(self.assignment, student)
-            if known.get("page") != page_key(by_hand):
-                verdict = Verdict.from_dict(known["verdict"]) if known["verdict"] else None
-                self._give_feedback(known, verdict, by_hand)
+            if known.get("page") != self.pages.key(book, student):
+                self.pages.write_feedback(book, known)
                 self.stored.write(student, known)
-            return row_of(known, False, by_hand)
+            return self._row(book, known, False)
         except OperationalError:  # the gradebook's, and everybody's
             raise
         except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
@@ -310,7 +311,7 @@ class Grading:
             book.forget()
             job.ruling = without_grade("", fault_of(problem))
             self.stored.write(job.submission.student, self._record_of(job))
-            return row_of(self._record_of(job), True, ({}, {}, 0.0))
+            return row_of(self._record_of(job), True, None, ByHand())
 
     def _record_of(self, job: GradingJob) -> results.StoredRecord:
         ruling = job.ruling
@@ -333,41 +334,28 @@ class Grading:
     def _written(self, book: CourseGradebook, job: GradingJob) -> Row:
         """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
         student, record, ruling = job.submission.student, self._record_of(job), job.ruling
-        verdict = ruling.verdict if ruling else None
+        verdict = verdict_of(book, self.assignment, record)
         if record["status"] != "missing":
             scores = {key: cell.points for key, cell in verdict.cells.items()} if verdict else {}
-            self.autograded(student).unlink(missing_ok=True)
+            self.pages.autograded(student).unlink(missing_ok=True)
             if verdict and ruling and ruling.checked:
-                notebook = autograded_notebook(ruling.checked.notebook, verdict, job.attempt)
-                results.write_atomic(self.autograded(student), stable_json(notebook))
+                self.pages.write_notebook(student, ruling.checked.notebook, verdict, job.attempt)
             book.save(self.assignment, student, scores, self._received(job.submission), job.same_file)
-        by_hand = book.by_hand(self.assignment, student)
-        self._give_feedback(record, verdict, by_hand)
+        self.pages.write_feedback(book, record)
         self.stored.write(student, record)
-        return row_of(record, True, by_hand)
+        return self._row(book, record, True)
 
-    def _give_feedback(self, record: results.StoredRecord, verdict: Verdict | None, by_hand: ByHand) -> None:
-        """Write the page, with what a person has entered in formgrader by now, and enter that in the record.
-
-        Its notebook is the judge's own file, so that nobody reads the student's.
-        """
-        student = record["student"]
-        if record["status"] != "missing":
-            notebook = read_autograded(self.autograded(student))
-            page = feedback_page(self.assignment, student, record, notebook, verdict, by_hand, self.worked)
-            results.write_atomic(self.feedback(student), page.encode())
-        record["page"] = page_key(by_hand)
+    def _row(self, book: CourseGradebook, record: results.StoredRecord, fresh: bool) -> Row:
+        verdict = verdict_of(book, self.assignment, record)
+        return row_of(record, fresh, verdict, book.by_hand(self.assignment, record["student"]))
 
     def feedback(self, student: str) -> Path:
         """Path of one student's feedback page."""
-        return self._file("feedback", student, ".html")
+        return self.pages.feedback(student)
 
     def autograded(self, student: str) -> Path:
         """Path of one student's judged notebook, which formgrader shows."""
-        return self._file("autograded", student, ".ipynb")
-
-    def _file(self, step: str, student: str, suffix: str) -> Path:
-        return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
+        return self.pages.autograded(student)
 
     def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
         """Whether an earlier run decided about just this, and all that it wrote is there."""
@@ -407,18 +395,11 @@ def is_unsafe(isolation: str) -> bool:
     return isolation.startswith("unsafe")
 
 
-def row_of(record: results.StoredRecord, fresh: bool, by_hand: ByHand) -> Row:
-    """A stored record as a Row, with what CourseGradebook.by_hand tells of it."""
-    student, status, reason = record["student"], record["status"], record["reason"]
-    submission = record.get("submission", "")
-    if not record["verdict"]:
+def row_of(record: results.StoredRecord, fresh: bool, verdict: Verdict | None, by_hand: ByHand) -> Row:
+    """A stored record as a Row, with the points of `verdict` and what CourseGradebook.by_hand tells of it."""
+    student, status, submission = record["student"], record["status"], record.get("submission", "")
+    reason = "; ".join(filter(None, (record["reason"], by_hand.late)))
+    if verdict is None:
         return Row(student, status, None, None, None, reason, fresh, submission=submission)
-    verdict = Verdict.from_dict(record["verdict"])
-    given, _, penalty = by_hand
-    points = verdict.so_far(given, penalty)
+    points = verdict.so_far(by_hand.scores, by_hand.penalty)
     return Row(student, status, *points, reason, fresh, verdict.seconds, submission)
-
-
-def page_key(by_hand: ByHand) -> str:
-    """What the feedback page of an unchanged result depends on."""
-    return results.key_of(*by_hand)

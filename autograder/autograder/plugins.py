@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
+import nbformat
 from jinja2 import Environment
 from markupsafe import Markup
 from mistune import HTMLRenderer
@@ -20,17 +21,18 @@ from nbconvert.filters import Highlight2HTML
 from nbconvert.filters.markdown_mistune import MarkdownWithMath
 from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
-from traitlets import Bool
+from traitlets import Bool, default
 
 from autograder.grade import Asked, Grading
 from autograder.gradebook import CourseGradebook
-from autograder.judge.judge import Verdict
 from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
-from autograder.report import feedback_page, read_autograded
+from autograder.report import Pages, read_autograded
 from autograder.results import Results
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
+from autograder.worked import worked
 from autograder.workers.pool import Threads
+from autograder.written_answers import OurHtml, panels
 
 MOST_CHARACTERS, LONGEST_LINE = 10_000, 2_000  # that formgrader renders; the problem sets have 3,020 and 318
 ELSEWHERE = ("https://", "http://", "mailto:")
@@ -106,11 +108,9 @@ class Feedback(HTMLExporter):
                 f"{root / GRADES} holds no result of {student} for {assignment.name}; "
                 f"run `autograder grade {assignment.name}`"
             )
-        notebook = read_autograded(Path(filename))
-        verdict = Verdict.from_dict(record["verdict"]) if record["verdict"] else None
         with CourseGradebook(root / GRADES) as book:
-            by_hand = book.by_hand(assignment, student)
-        page = feedback_page(assignment, student, record, notebook, verdict, by_hand)
+            pages = Pages(root / GRADES, assignment, worked(root, assignment.name))
+            page = pages.page(book, record, read_autograded(Path(filename)))
         return page, resources | {"output_extension": ".html", "outputs": {}}
 
 
@@ -119,6 +119,8 @@ def markdown2html(source: str) -> str:
 
     Stock nbgrader lets a student's <script> run there as the instructor.
     """
+    if isinstance(source, OurHtml):
+        return source
     if not is_soon_read(source):
         return as_it_is(source)
     return MarkdownWithMath(renderer=Quiet(escape=True)).render(source)
@@ -160,13 +162,36 @@ def highlight_code(source: str, language: str | None = None, metadata: dict[str,
     return Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata)
 
 
-class PlainNames(Preprocessor):
-    """Escapes what formgrader's page of a submission says of the student: its template takes it for HTML."""
+class SubmissionExporter(HTMLExporter):
+    """Formgrader's page of a submission, with our file in place of nbconvert's that loads MathJax."""
+
+    @default("template_paths")
+    def _ours_first(self) -> list[str]:
+        return [str(Path(__file__).with_name("written_answers")), *super()._template_paths()]
+
+
+class PageOfASubmission(Preprocessor):
+    """What formgrader's page of a submission shows: names as text, or none; the rubric beside an answer."""
+
+    anonymous = Bool(False, help="Show no name, and say so on the page.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Leaves the notebook as it is."""
+        """Puts what stands beside a written answer behind it; a script moves it."""
         told = ("student", "first_name", "last_name", "notebook_path")
-        return nb, resources | {key: html.escape(resources[key]) for key in told if resources.get(key)}
+        shown = {key: html.escape(resources[key]) for key in told if resources.get(key)}
+        cells = list(nb.cells)
+        if self.anonymous:
+            shown = dict.fromkeys(told, "") | {"student": "(name withheld)"}
+            note = '<p class="withheld">Names are withheld: PageOfASubmission.anonymous</p>'
+            cells.insert(0, nbformat.v4.new_markdown_cell(OurHtml(note)))
+        root = find_root()
+        database = f"sqlite:///{root / GRADES / 'gradebook.db'}"
+        assignment = load_assignment(root, resources["assignment_id"])
+        for cell, panel in panels(root, assignment, database, markdown2html).items():
+            at = [one.metadata.get("nbgrader", {}).get("grade_id") for one in cells].index(cell)
+            cells.insert(at + 1, nbformat.v4.new_markdown_cell(panel))
+        nb.cells = cells
+        return nb, resources | shown
 
 
 def escaping_environment(**options: Any) -> Environment:

@@ -42,6 +42,14 @@ class Person:
         parts = self.last_name.split(",")
         return {first + last, last + first, letters("".join(reversed(parts)))} - {""}
 
+    @property
+    def first_and_last(self) -> tuple[str, str]:
+        """For formgrader, of "Lovelace, Ada" as Canvas has it and "Ada Lovelace" as Moodle has it, too."""
+        if self.first_name or " " not in self.last_name:
+            return self.first_name, self.last_name
+        last, comma, first = self.last_name.partition(", ")
+        return (first, last) if comma else tuple(self.last_name.rsplit(" ", 1))
+
 
 def letters(name: str) -> str:
     """A name without spaces, signs and capitals."""

@@ -5,16 +5,21 @@ import re
 import stat
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook
+import yaml
+
+from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook, is_request
 from autograder.collect.platforms import folder_around, named
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
 
+GRADESCOPE = "submission_metadata.yml"
 MOST_FILES = 50_000  # in a class's archive
 MOST_INSIDE = 1_000  # in an archive that a student handed in
 PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others take as much memory as an archive says
@@ -34,8 +39,37 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
         )
     files = [one for one in members if not one.is_dir()]
     around = folder_around(one.filename for one in files if "__MACOSX" not in one.filename)
+    if about := [one for one in files if PurePosixPath(one.filename).name == GRADESCOPE]:
+        yield from gradescope(archive, about[0], files, wanted)
+        return
     for member in files:
         yield from by_name(member.filename, partial(content, archive, member), wanted, pattern, around)
+
+
+def gradescope(
+    archive: zipfile.ZipFile, about: zipfile.ZipInfo, files: Iterable[zipfile.ZipInfo], wanted: str
+) -> Iterator[HandedIn]:
+    """Gradescope's "Export Submissions", a folder for each submission, and a list of whose and when."""
+    try:
+        listed = yaml.safe_load(content(archive, about))
+        known = {
+            folder: (
+                [
+                    Owner(str(who.get(":sid") or who.get(":email")), str(who.get(":email")))
+                    for who in one[":submitters"]
+                ],
+                one[":created_at"].astimezone(UTC).replace(tzinfo=None),
+            )
+            for folder, one in listed.items()
+        }
+    except (Refusal, yaml.YAMLError, KeyError, AttributeError, TypeError) as problem:
+        raise UserError(f"{about.filename} is not as Gradescope writes it: {problem}") from None
+    for member in files:
+        path = PurePosixPath(member.filename).relative_to(PurePosixPath(about.filename).parent)
+        owners, received = known.get(path.parts[0], ([Owner()], None))
+        for owner in owners:
+            read = partial(content, archive, member)
+            yield replace(of_kind(owner, member.filename, path.name, read, wanted), received=received)
 
 
 def by_name(
@@ -71,8 +105,8 @@ def of_kind(
 ) -> HandedIn:
     """A file of this name: only notebooks are read, and those that macOS adds to an archive are none."""
     notebook = file.lower().endswith(".ipynb") and "__MACOSX" not in PurePosixPath(place).parts
-    own = notebook and is_notebook(file, wanted)
-    return HandedIn(owner, place, read if notebook else None, order, note=note, named=own)
+    own, asks = notebook and is_notebook(file, wanted), is_request(file)
+    return HandedIn(owner, place, read if notebook or asks else None, order, note=note, named=own, asks=asks)
 
 
 def _members(read: Callable[[], bytes]) -> list[tuple[int, str]]:

@@ -55,6 +55,8 @@ def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> I
     for place, why in found.left:
         yield f"not taken: {place}: {why}"
     yield f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not"
+    if found.asking:
+        yield f"asking for a regrade: {', '.join(found.asking)}; see autograder requests {assignment}"
     times = shown(found.times)
     if found.names:
         yield f"whose is what nobody was found for? Enter it in {shown(found.names)}, and collect again"

@@ -36,7 +36,7 @@ class HandedIn:
 
     named: whether it has the set's own file name; another notebook counts where none has, if it holds the
     set's cells. order: of several of one person the largest counts. received: in UTC, where whoever collects
-    knows it. refused: why there is nothing to read.
+    knows it. refused: why there is nothing to read. asks: whether it is no notebook, but asks for a regrade.
     """
 
     owner: Owner
@@ -47,12 +47,18 @@ class HandedIn:
     note: str = ""
     refused: str = ""
     named: bool = True
+    asks: bool = False
 
 
 def is_notebook(name: str, wanted: str) -> bool:
     """Whether a file's name is the wanted one, or what Canvas or a browser makes of a second upload of it."""
     stem = escape(wanted.removesuffix(".ipynb"))
     return fullmatch(rf"{stem}(-\d{{1,4}}| ?\(\d{{1,4}}\))?\.ipynb", PurePosixPath(name).name) is not None
+
+
+def is_request(name: str) -> bool:
+    """Whether a file asks for a regrade, by its name or by what a platform makes of it."""
+    return fullmatch(r"regrade(-\d{1,4}| ?\(\d{1,4}\))?\.md", PurePosixPath(name).name) is not None
 
 
 def unfit(student: str) -> str:

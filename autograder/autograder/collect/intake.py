@@ -18,6 +18,7 @@ from autograder.results import write_atomic
 from autograder.roster import Person, letters
 
 NOBODY = "(nobody)"
+REQUEST, LONGEST_REQUEST = "regrade.md", 20_000
 TAKEN = ("new", "replaced", "unchanged")
 
 
@@ -37,6 +38,7 @@ class Collection:
 
     left: (place, why). times: the file with the times of arrival. late: who is marked late and has no time.
     names: a file to fill in, place and student, with what seems to be work and says nobody's name.
+    asking: who asks for a regrade.
     """
 
     rows: list[Collected]
@@ -44,10 +46,11 @@ class Collection:
     times: Path
     late: list[str]
     names: Path | None
+    asking: list[str]
 
     @property
     def taken(self) -> int:
-        return sum(row.state in TAKEN for row in self.rows)
+        return sum(row.state in TAKEN for row in self.rows) + len(self.asking)
 
 
 def collect(
@@ -85,33 +88,63 @@ def collect(
                 unclaimed.append(place)
     times = received_times(times_file) if times_file.exists() else {}
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
-    late = []
-    for student, found in mine.items():
+    late, asking, places = [], [], _names(into / f"{assignment.name}.places.csv")
+    for student, everything in mine.items():
+        found = [one for one in everything if not one.asks]
+        asked = _request(student, [one for one in everything if one.asks], assignment, into, left)
+        asking += [student] if asked else []
+        if not found:
+            continue
         row, one = _take_in(student, found, assignment, into)
         rows.append(row)
         left += _beside(found, one, row, assignment)
+        places |= {guard(written_out(one.place)): guard(row.student)} if one else {}
         if one and one.received is not None:
             times[guard(row.student)] = one.received
         elif row.state in ("new", "replaced"):
             times.pop(guard(row.student), None)
         if one and one.note == LATE and guard(row.student) not in times:
             late.append(row.student)
-    here = {row.student for row in rows}
+    here = {row.student for row in rows} | {student_id(student) for student in asking}
     rows += [
         Collected(one.student, "nothing", "", "nothing handed in")
         for one in roster.values()
         if one.student not in here
     ]
     write_times(times_file, times, late)
+    write_places(into / f"{assignment.name}.places.csv", places)
     if unclaimed:
         known = [(place, names.get(place, "")) for place in sorted({*names, *unclaimed})]
-        write_atomic(names_file, csv_text([("file", "student"), *known]).encode("utf-8", "replace"))
+        write_places(names_file, dict(known))
     rows.sort(key=lambda row: row.student)
-    return Collection(rows, left, times_file, late, names_file if unclaimed else None)
+    return Collection(rows, left, times_file, late, names_file if unclaimed else None, asking)
+
+
+def _request(
+    student: str, found: list[HandedIn], assignment: Assignment, into: Path, left: list[tuple[str, str]]
+) -> bool:
+    """Keep the newest file of a student that asks for a regrade beside the work; of others say why not."""
+    newest, taken = max((one.order for one in found), default=()), False
+    for one in found:
+        try:
+            if one.order != newest or taken or one.read is None:
+                raise Refusal("another file that asks for a regrade is newer")
+            target = into / student / assignment.name / REQUEST
+            _before(target, into)
+            write_atomic(target, one.read()[:LONGEST_REQUEST])
+            taken = True
+        except Refusal as problem:
+            left.append((legible(one.place), str(problem)))
+    return taken
+
+
+def write_places(file: Path, known: Mapping[str, str]) -> None:
+    """INTO/<set>.names.csv, and INTO/<set>.places.csv, of which `give-back` makes names of files."""
+    write_atomic(file, csv_text([("file", "student"), *known.items()]).encode("utf-8", "replace"))
 
 
 def _names(file: Path) -> dict[str, str]:
-    """{place: student} of what a person entered in INTO/<set>.names.csv."""
+    """{place: student} of such a file."""
     if not file.exists():
         return {}
     wanted = "that names the columns file and student"
@@ -126,6 +159,10 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
         if unfit(owner.student):
             raise Refusal(unfit(owner.student))
         if roster and student_id(owner.student) not in roster:
+            alike = {owner.student, owner.name} - {""}
+            found = [one for one in roster.values() if alike & {one.email, one.sis_user_id}]
+            if len(found) == 1:
+                return found[0].id
             raise Refusal("not in the roster")
         return owner.student
     if not roster:

@@ -54,8 +54,10 @@ def in_repositories(
         try:
             if unfit(student):
                 raise Refusal(unfit(student))
-            data, note = from_repository(address, assignment, protocol, commit, deadline)
+            data, request, note = from_repository(address, assignment, protocol, commit, deadline)
             yield HandedIn(owner, address, partial(bytes, data), received=received, note=note)
+            if request:
+                yield HandedIn(owner, f"{address}: regrade.md", partial(bytes, request), asks=True)
         except Refusal as problem:
             yield HandedIn(owner, address, refused=str(problem))
 
@@ -77,8 +79,8 @@ def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
 
 def from_repository(
     address: str, assignment: Assignment, protocol: str, commit: str, deadline: datetime | None
-) -> tuple[bytes, str]:
-    """(the notebook, which commit it is of). Raises Refusal."""
+) -> tuple[bytes, bytes, str]:
+    """(the notebook, what asks for a regrade, which commit they are of). Raises Refusal."""
     if protocol != "file" and not address.startswith(f"{protocol}://"):
         raise Refusal(f"its address does not begin with {protocol}://; --protocol says which are fetched")
     with tempfile.TemporaryDirectory(prefix="collect-") as folder:
@@ -107,7 +109,11 @@ def from_repository(
                 .split()
             )
             if entry:
-                return _blob(asked, entry), how
+                beside = asked(
+                    "ls-tree", "-l", "--end-of-options", commit, "--", f"{assignment.name}/regrade.md"
+                )
+                request = beside.decode("utf-8", "replace").split()
+                return _blob(asked, entry), _blob(asked, request) if request else b"", how
         raise Refusal(f"no {assignment.name}/{assignment.filename} in {how}")
 
 

@@ -1,5 +1,6 @@
 """What lies at --from, and what is in it."""
 
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -20,9 +21,9 @@ from autograder.validate import Malformed, read_bytes
 
 
 def kind_of(source: Path, assignment: Assignment) -> str:
-    """What a path is: "repositories", "archive", "exchange" or "folder"."""
+    """What a path is: "repositories", "issues", "archive", "exchange" or "folder"."""
     if source.is_file():
-        return "repositories" if source.suffix == ".csv" else "archive"
+        return {".csv": "repositories", ".json": "issues"}.get(source.suffix, "archive")
     if not source.is_dir():
         raise UserError(
             f"there is no {source}; expected a folder, a zip archive or a CSV file of repositories"
@@ -43,9 +44,23 @@ def handed_in(
     kind = kind_of(source, assignment)
     if kind == "repositories":
         return in_repositories(source, assignment, protocol, deadline)
+    if kind == "issues":
+        return _issues(source)
     if kind == "archive":
         return in_archive(source, assignment.filename, pattern)
     return (_exchange if kind == "exchange" else _folder)(source, assignment, pattern)
+
+
+def _issues(source: Path) -> Iterator[HandedIn]:
+    """What asks for a regrade in `gh issue list --json author,body,number,url`."""
+    try:
+        for one in json.loads(source.read_text(encoding="utf-8")):
+            owner, body = Owner(student=one["author"]["login"]), one["body"].encode()
+            yield HandedIn(owner, one["url"], partial(bytes, body), (one["number"],), asks=True)
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as problem:
+        raise UserError(
+            f"{source} is not what `gh issue list --json author,body,number,url` writes: {problem}"
+        ) from None
 
 
 def _folder(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
@@ -100,6 +115,9 @@ def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[Hande
         note = _owner_note(home, user)
         order = ("another's" if note else "own", stamp)
         yield HandedIn(Owner(student=user), home.name, read, order, received, note, missing)
+        if not _missing(asks := home / "regrade.md"):
+            place = f"{home.name}/{asks.name}"
+            yield HandedIn(Owner(student=user), place, partial(_plain, asks, home), order, asks=True)
 
 
 def _missing(path: Path) -> str:

@@ -193,6 +193,78 @@ def export(
 
 
 @commands.command(rich_help_panel=PANEL)
+def give_back(
+    assignment: ProblemSet,
+    to: Annotated[
+        str,
+        typer.Option(
+            help="canvas, moodle: an archive to upload there. repositories: a branch in those of --list. "
+            "web: a folder for a web server."
+        ),
+    ],
+    grades: Grades = None,
+    submissions: Submissions = None,
+    file: Annotated[
+        Path | None, typer.Option(help="The archive or folder (default: in that of grades).")
+    ] = None,
+    listed: Annotated[
+        Path | None, typer.Option("--list", help="CSV file with the columns student and repository.")
+    ] = None,
+    protocol: Annotated[str, typer.Option(help="How is pushed: ssh, https, or file.")] = "ssh",
+    course: Root = None,
+) -> None:
+    """Give the feedback pages back: an archive for Canvas or Moodle, by git, or a folder for the web."""
+    from autograder import giving_back
+    from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
+    from autograder.show import tell
+
+    root = find_root(course)
+    released, out = load_assignment(root, assignment), grades or root / GRADES
+    place = file or out / (f"{assignment}_feedback_{to}.zip" if to in ("canvas", "moodle") else "web")
+    if to in ("canvas", "moodle"):
+        name = giving_back.for_canvas if to == "canvas" else giving_back.for_moodle
+        done = giving_back.archive(released, out, submissions or root / SUBMITTED, name, place)
+    elif to == "web":
+        done = giving_back.folder(released, out, place)
+    elif to == "repositories" and listed:
+        place, done = listed, giving_back.repositories(released, out, listed, protocol)
+    else:
+        raise UserError("--to canvas, moodle, web, or repositories with --list repositories.csv")
+    told = list(done)
+    missed = [(student, why) for student, why in told if why]
+    for student, why in missed:
+        tell(console, f"not given back: {student}: {why}")
+    tell(console, f"{shown(place, root)}: {len(told) - len(missed)} of {len(told)} pages")
+    raise typer.Exit(1 if missed else 0)
+
+
+@commands.command(rich_help_panel=PANEL)
+def requests(
+    assignment: ProblemSet, grades: Grades = None, submissions: Submissions = None, course: Root = None
+) -> None:
+    """List who asks for a regrade, beside the rows of the answer; your answers go onto the feedback pages."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
+    from autograder.report.asked import list_requests
+    from autograder.results import Results
+    from autograder.show import tell
+
+    root = find_root(course)
+    out, released = grades or root / GRADES, load_assignment(root, assignment)
+    rows = list_requests(released, out, submissions or root / SUBMITTED, Results(out, assignment).all())
+    table = Table("student", "task", "points", "rows", "asks", "answer")
+    for row in rows:
+        table.add_row(*map(Text, row.values()))
+    console.print(table)
+    open_ = sum(not row["answer"] for row in rows)
+    file = shown(out / f"{assignment}.requests.csv", root)
+    tell(console, f"{len(rows)} requests, {open_} without an answer; enter answers in {file},")
+    tell(console, f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
+
+
+@commands.command(rich_help_panel=PANEL)
 def forget(
     student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
     out: Grades = None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import nbformat
 import nbgrader.api
@@ -18,12 +18,24 @@ from nbgrader.preprocessors import AssignLatePenalties, SaveCells
 from sqlalchemy.exc import DatabaseError, OperationalError
 from traitlets.config import Config
 
+from autograder.gradebook.changes import ChangedSet, read_changes
 from autograder.gradebook.standing import whole_class
 from autograder.layout import Assignment
+from autograder.roster import Person
 from autograder.user_error import UserError
 
 COURSE = "how-a-gpu-works"
-ByHand = tuple[dict[str, float], dict[str, str], float]  # see CourseGradebook.by_hand
+NAMES = ("first_name", "last_name", "email")
+Edits = Mapping[str, Any]  # of what a person entered: {"score" or "comment", a space and the grade id: value}
+
+
+class ByHand(NamedTuple):
+    """What a person entered in formgrader, by grade id; the late penalty to the hundredth, and why."""
+
+    scores: dict[str, float] = {}
+    comments: dict[str, str] = {}
+    penalty: float = 0.0
+    late: str = ""
 
 
 def damaged(file: Path, problem: object) -> UserError:
@@ -45,6 +57,7 @@ class CourseGradebook:
         if not file.exists():
             _create(file)
         self.config = config
+        self.changes = read_changes(file.parent)
         self.url = f"sqlite:///{file}"
         try:
             self.gradebook = Gradebook(self.url, COURSE)
@@ -63,11 +76,31 @@ class CourseGradebook:
     def add_assignment(self, assignment: Assignment) -> None:
         """Enter a released problem set, its cells and points, as `nbgrader generate_assignment` does.
 
-        Does nothing if it is unchanged. Raises UserError when graded submissions exist for an older set of
-        cells.
+        Points are those of the changes in force. Raises UserError when graded submissions exist for an older
+        set of cells.
         """
-        if self.knows(assignment):
-            return
+        if not self.knows(assignment):
+            self._enter_cells(assignment)
+        worth = self.in_force(assignment).worth
+        notebook: Any = self.gradebook.find_notebook(assignment.notebook, assignment.name)
+        for cell in notebook.grade_cells:
+            cell.max_score = worth.get(cell.name, assignment.cells[cell.name].points)
+        self.gradebook.db.commit()
+
+    def in_force(self, assignment: Assignment) -> ChangedSet:
+        """What the changes after hand-in make of a set."""
+        return ChangedSet.of(self.changes, assignment.name)
+
+    def enter_names(self, people: Mapping[str, Person]) -> None:
+        """The roster's names, for formgrader."""
+        known: Any = {one.id: one for one in self.gradebook.students}
+        for student, person in people.items():
+            told = *person.first_and_last, person.email
+            names: Any = {key: text or None for key, text in zip(NAMES, told, strict=True)}
+            if student not in known or any(getattr(known[student], key) != names[key] for key in NAMES):
+                self.gradebook.update_or_create_student(student, **names)
+
+    def _enter_cells(self, assignment: Assignment) -> None:
         self.gradebook.update_or_create_assignment(assignment.name)
         where = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
         released = nbformat.from_dict(assignment.document)
@@ -130,6 +163,33 @@ class CourseGradebook:
                 grade.needs_manual_grade = grade.auto_score is None or grade.manual_score is not None
         self.penalise(assignment, student)
 
+    def enter_again(
+        self, assignment: Assignment, student: str, scores: Mapping[str, float | None], edits: Edits
+    ) -> None:
+        """Enter other points for a submission that is entered, and what changes of a person's entries."""
+        submission = self._submission(assignment, student)
+        notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+        for grade in notebook.grades:
+            before = grade.auto_score, grade.manual_score
+            grade.auto_score = scores.get(grade.name)
+            grade.manual_score = edits.get(f"score {grade.name}", grade.manual_score)
+            if before != (grade.auto_score, grade.manual_score):
+                grade.needs_manual_grade = grade.auto_score is None and grade.manual_score is None
+        for comment in notebook.comments:
+            comment.manual_comment = edits.get(f"comment {comment.name}", comment.manual_comment)
+        self.gradebook.db.commit()
+        self.penalise(assignment, student)
+
+    def entered(self, assignment: Assignment, student: str) -> dict[str, Any]:
+        """What a person entered, in the form of Edits."""
+        if not self.has(assignment, student):
+            return {}
+        submission = self._submission(assignment, student)
+        notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
+        told = {f"score {grade.name}": grade.manual_score for grade in notebook.grades}
+        told |= {f"comment {comment.name}": comment.manual_comment for comment in notebook.comments}
+        return {name: value for name, value in told.items() if value is not None}
+
     def penalise(self, assignment: Assignment, student: str, received: datetime | None = None) -> None:
         """Have nbgrader's late policy look at a submission that has a time.
 
@@ -141,6 +201,9 @@ class CourseGradebook:
         if received not in (None, submission.timestamp):
             submission.timestamp = received
             self.gradebook.db.commit()
+        hours: Any = self.in_force(assignment).hours.get(student)
+        if hours is not None and submission.assignment.duedate is not None:
+            self.gradebook.grant_extension(assignment.name, student, hours=hours)
         if submission.timestamp is None and not submission.late_submission_penalty:
             return
         where = {
@@ -161,14 +224,11 @@ class CourseGradebook:
         return sorted(one.student_id for one in entered.submissions if one.timestamp is None)
 
     def by_hand(self, assignment: Assignment, student: str) -> ByHand:
-        """What a person entered in formgrader, and the late penalty to the hundredth.
-
-        Returns ({grade_id: points}, {grade_id: comment}, penalty).
-        """
+        """What a person entered in formgrader, and what lateness costs."""
         try:
             submission = self._submission(assignment, student)
         except MissingEntry:
-            return {}, {}, 0.0
+            return ByHand()
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
         given = [
             grade
@@ -179,7 +239,8 @@ class CourseGradebook:
         comments = {
             comment.name: comment.manual_comment for comment in notebook.comments if comment.manual_comment
         }
-        return scores, comments, round(submission.late_submission_penalty or 0.0, 2)
+        penalty = round(submission.late_submission_penalty or 0.0, 2)
+        return ByHand(scores, comments, penalty, _lateness(submission, penalty))
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None, None, None]:
@@ -212,6 +273,16 @@ class CourseGradebook:
         except MissingEntry:
             return False
         return True
+
+
+def _lateness(submission: Any, penalty: float) -> str:
+    """ "1 day, 3:00:00 late: 7.5 points taken off"; "" for what came in time, or has no time."""
+    late, more = submission.total_seconds_late, submission.extension
+    extended = f"after an extension of {more}, " if more else ""
+    if submission.timestamp is None or late <= 0:
+        return f"in time {extended[:-2]}" if submission.timestamp and more else ""
+    off = f"{penalty:g} points taken off" if penalty else "nothing taken off by the late policy"
+    return f"{extended}{timedelta(seconds=round(late))} late: {off}"
 
 
 def _create(file: Path) -> None:

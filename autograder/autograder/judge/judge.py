@@ -6,7 +6,7 @@ import functools
 import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Annotated, Any
 
@@ -47,6 +47,13 @@ class CellVerdict:
     rubric: Annotated[str, one_of("time")] | None = None
     lines: list[dict[str, Any]] = field(default_factory=list)
 
+    def as_changed(self, most: float, given: bool) -> CellVerdict:
+        """The same share of other points; all of them where they are given, or are none."""
+        if given or not most:
+            return replace(self, points=most, max=most, state="full")
+        points = None if self.points is None else round(self.points * most / self.max, 2)
+        return replace(self, points=points, max=most)
+
 
 @dataclass
 class Verdict:
@@ -73,6 +80,13 @@ class Verdict:
             math.fsum(cell.max for cell in waiting if cell.state == state) for state in ("ungraded", "manual")
         )
         return round(max(0.0, earned - penalty), 2), ungraded, manual
+
+    def as_changed(self, worth: Mapping[str, float], given: Collection[str]) -> Verdict:
+        """With the points of changes after hand-in: `worth` by grade id, all of them in `given` cells."""
+        cells = {
+            key: cell.as_changed(worth.get(key, cell.max), key in given) for key, cell in self.cells.items()
+        }
+        return replace(self, cells=cells)
 
     def as_dict(self) -> dict[str, Any]:
         """JSON data, for results on disk."""

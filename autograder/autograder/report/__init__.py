@@ -2,5 +2,6 @@
 
 from autograder.report.notebook import autograded_notebook, judged_notebooks, read_autograded
 from autograder.report.page import feedback_page
+from autograder.report.pages import Pages
 
-__all__ = ["autograded_notebook", "feedback_page", "judged_notebooks", "read_autograded"]
+__all__ = ["Pages", "autograded_notebook", "feedback_page", "judged_notebooks", "read_autograded"]

@@ -29,7 +29,10 @@ def autograded_notebook(notebook: NotebookDocument, verdict: Verdict, attempt: i
     """
     result = copy.deepcopy(notebook)
     for cell in result["cells"]:
-        judged = verdict.cells.get(cell["metadata"].get("nbgrader", {}).get("grade_id"))
+        about = cell["metadata"].get("nbgrader", {})
+        judged = verdict.cells.get(about.get("grade_id"))
+        if judged is not None:
+            about["points"] = judged.max  # formgrader shows it
         if judged is not None and judged.lines:
             shown = table(judged, attempt)
             data = {"text/html": shown._repr_html_(), "text/plain": repr(shown)}

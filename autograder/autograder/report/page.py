@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -14,6 +14,8 @@ from autograder.results import StoredRecord
 from warplab.rendering import render
 from warplab.tasks.feedback import UNDRAWN, drawn_or_told
 
+NOTHING = ByHand()
+
 
 def feedback_page(
     assignment: Assignment,
@@ -21,19 +23,22 @@ def feedback_page(
     record: StoredRecord,
     notebook: NotebookDocument | None = None,
     verdict: Verdict | None = None,
-    by_hand: ByHand = ({}, {}, 0.0),
+    by_hand: ByHand = NOTHING,
+    changes: Sequence[str] = (),
+    asked: Sequence[Mapping[str, str]] = (),
     worked: Mapping[str, Any] | None = None,
 ) -> str:
     """HTML text.
 
     record: the stored result (status, reason, notes, isolation). notebook, verdict: None if not graded.
-    by_hand: points and comments that a person entered, by grade id, and the late penalty: what
-    CourseGradebook.by_hand gives. worked: as autograder.worked gives it; what has all points shows its own.
+    by_hand: what CourseGradebook.by_hand gives. changes: after hand-in, a sentence each.
+    asked: rows of autograder.report.asked. worked: as autograder.worked gives it; what has all points
+    shows its own.
     """
     cells = verdict.cells.values() if verdict else ()
 
     def draw() -> str:
-        scores, comments, penalty = by_hand
+        scores, penalty = by_hand.scores, by_hand.penalty
         return render(
             "autograder.report",
             "page.html.j2",
@@ -43,8 +48,11 @@ def feedback_page(
             verdict=verdict,
             blocks=_blocks(notebook, verdict, record.get("attempt") or 1) if notebook and verdict else [],
             scores=scores,
-            comments=comments,
-            penalty=penalty,
+            comments=by_hand.comments,
+            late=by_hand.late,
+            most=sum(cell.max for cell in cells) if verdict else assignment.max_score,
+            changes=changes,
+            asked=asked,
             so_far=verdict.so_far(scores, penalty) if verdict else None,
             opened=_opened(verdict, scores, worked or {}) if verdict else {},
         )

@@ -20,7 +20,7 @@ from autograder.sandbox.choose import NoSandbox, choose
 GUIDE = ROOT / "chapters"
 PAGES = ["release", "collect", "grade", "review", "return", "operate"]  # in the order in which a class goes
 BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-ALL = [GUIDE / "instructor.md", *(GUIDE / f"instructor-{name}.md" for name in [*PAGES, "teach"])]
+ALL = [GUIDE / "instructor.md", *(GUIDE / f"instructor-{name}.md" for name in [*PAGES, "change", "teach"])]
 
 
 def blocks(path, language):

@@ -372,7 +372,8 @@ def test_what_is_unfit_in_an_archive_is_refused_and_the_rest_comes_in(take, tmp_
     assert refused and all(why in row.why for row in refused)
     written = {path for path in tmp_path.rglob("*") if path.is_file()} - before
     written.discard(into / "ps01.names.csv")
-    assert written == {into / "ada" / "ps01" / FILE, into / "ps01.received.csv"}
+    lists = {into / "ps01.received.csv", into / "ps01.places.csv"}
+    assert written == {into / "ada" / "ps01" / FILE, *lists}
 
 
 def test_a_bomb_inside_a_students_own_archive_is_refused(take, tmp_path):

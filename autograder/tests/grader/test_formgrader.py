@@ -12,12 +12,14 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import quote
 
+import nbformat
 import pytest
 from grading import TINY, answers, hand_in, make_course, notebook
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 import warplab
+from autograder.plugins import PageOfASubmission
 from autograder.release import release
 from autograder.sample_class.run import launcher_for_our_own
 
@@ -31,6 +33,8 @@ pytestmark = [
 ]
 PROGRAMS = Path(sys.executable).parent
 TOKEN = "formgrader"
+# MathJax keeps a formula's source in a script that no browser runs
+RISKY = "#notebook script:not([type^='math/']), #notebook img, #notebook a[href^='javascript']"
 TIMED = """# %% solution="matmul_register_tiled"
 from numba import cuda
 
@@ -42,6 +46,7 @@ def matmul_register_tiled(a, b, c):
 # %% grade="ps04/matmul_register_tiled" rubric="time"
 grade("ps04/matmul_register_tiled", matmul_register_tiled)
 """
+MARKED = TINY.replace("must wait.\n", "must wait.\n# **Marking.** 3 points: the host. 2 points: it waits.\n")
 MARKUP = (
     "The host *waits*: `a < b`.\n\n<script>document.title = 'taken'</script><img src='x' "
     "onerror='document.title = \"taken\"'>\n\n[more](javascript:document.title='taken')\n\n"
@@ -104,7 +109,7 @@ def submission(root, assignment, **sources):
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """(root, assignment): 40 points, of which 5 are timed and 5 written; three students, graded."""
-    root, assignment = make_course(tmp_path_factory.mktemp("formgrader") / "course", TINY + TIMED)
+    root, assignment = make_course(tmp_path_factory.mktemp("formgrader") / "course", MARKED + TIMED)
     hand_in(root / "submitted", "ada/ps01", submission(root, assignment))
     hand_in(root / "submitted", "bob/ps01", notebook(assignment))
     hand_in(root / "submitted", f"{TAKER}/ps01", notebook(assignment))
@@ -244,6 +249,47 @@ def test_an_instructor_grades_by_hand_and_a_regrade_keeps_it(course, server, pag
     assert page.get_attribute("[id='time_it-test']", "placeholder") == "0"
 
 
+def test_an_answer_is_read_beside_the_sample_answer_and_a_click_gives_an_items_points(course, server, page):
+    root, _ = course
+    elsewhere = []
+    page.on(
+        "request",
+        lambda one: None if one.url.startswith((server, "data:", "about:")) else elsewhere.append(one),
+    )
+    open_submission(page, server, "ada")
+    beside = page.locator(".nbgrader_cell .beside-answer")
+    assert "so it must wait." in beside.inner_text() and "Marking" not in beside.inner_text()
+    enter(page, "explain", "")
+    enter(page, "explain-comment", "Say it shorter.")
+    host, waits = (
+        beside.locator("button", has_text=text) for text in ("[1] +3: the host.", "[2] +2: it waits.")
+    )
+    for button, points in ((host, "3"), (waits, "5"), (host, "2")):
+        with page.expect_response(lambda reply: "/api/grade/" in reply.url and reply.request.method == "PUT"):
+            button.click()
+        assert page.input_value("#explain") == points
+    assert page.input_value("#explain-comment") == "Say it shorter.\n[2] +2: it waits."
+    assert [host.get_attribute("aria-pressed"), waits.get_attribute("aria-pressed")] == ["false", "true"]
+    open_submission(page, server, "bob")
+    page.get_by_role("button", name="Say it shorter.").click()
+    assert page.input_value("#explain-comment") == "Say it shorter." and page.input_value("#explain") == ""
+    page.wait_for_function("window.MathJax && MathJax.Hub && document.activeElement")
+    assert elsewhere == []
+    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as book:
+        kept = book.find_grade("explain", "ps01_tiny", "ps01", "ada")
+        assert kept.manual_score == 2.0
+    enter(page, "explain-comment", "")
+
+
+def test_names_are_withheld_where_the_course_says_so(course, monkeypatch):
+    monkeypatch.chdir(course[0])
+    told = {"assignment_id": "ps01", "student": "ada", "last_name": "Lovelace", "notebook_path": "x/ada/y"}
+    notebook = nbformat.read(course[0] / "grades/autograded/ada/ps01/ps01_tiny.ipynb", 4)
+    shown, resources = PageOfASubmission(anonymous=True).preprocess(notebook, told)
+    assert "Names are withheld" in shown.cells[0].source
+    assert "ada" not in " ".join(map(str, resources.values())) and "Lovelace" not in resources.values()
+
+
 @pytest.mark.full
 def test_autograde_in_formgrader_does_what_the_command_does(course, server, page):
     root, assignment = course
@@ -271,11 +317,11 @@ def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, s
         "<script>document.title = 'taken'</script>" in answer.inner_text() and "a < b" in answer.inner_text()
     )
     assert answer.locator("em").inner_text() == "waits"
-    assert page.locator("#notebook script, #notebook img, #notebook a[href^='javascript']").count() == 0
+    assert page.locator(RISKY).count() == 0
     shown = answer.inner_text()
     assert "[out: /logout] out (/logout) [pasted: attachment:screen.png]" in shown
     assert "</pre><script>document.title = 'taken'</script>" in shown
-    assert "says $a < b$" in shown  # MathJax comes from elsewhere, and nothing does here
+    assert "says $a < b$" in shown or answer.locator(".MathJax").count() == 1
     assert page.locator("[id='time_it-test']").count() == 1, "a heading is no field for points"
     assert page.locator("#notebook .rendered_html a").all_inner_texts() == ["paper"]
     assert not re.search(

@@ -3,7 +3,7 @@
 import sqlalchemy
 from grading import make_course
 
-from autograder.gradebook import CourseGradebook
+from autograder.gradebook import ByHand, CourseGradebook
 
 
 def questions(out, assignment, students):
@@ -20,7 +20,7 @@ def questions(out, assignment, students):
         for student in students:
             assert book.has(assignment, student)
             book.penalise(assignment, student)
-            assert book.by_hand(assignment, student) == ({}, {}, 0.0)
+            assert book.by_hand(assignment, student) == ByHand()
         return len(asked)
 
 

@@ -1,0 +1,284 @@
+"""Changes after hand-in: previewed on a copy of the gradebook, made, and taken back, all by one way.
+
+What is asked for becomes a Change (autograder.gradebook.changes); `preview` says whose grade it moves, `make`
+adds it to the list, `undone` is the last one backwards.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from autograder.discover import find_submissions
+from autograder.grade import FINAL, Asked, Grading, only_one
+from autograder.gradebook import CourseGradebook, write_csv
+from autograder.gradebook.changes import FILE, Change, ChangedSet, read_changes, write_changes
+from autograder.gradebook.export import figure
+from autograder.gradebook.standing import Standing, standings
+from autograder.layout import Assignment
+from autograder.release.release import nbgrader_config
+from autograder.release.sample_answer import sample_answers
+from autograder.report import Pages, read_autograded
+from autograder.report.pages import verdict_of
+from autograder.results import Results, StoredRecord
+from autograder.user_error import UserError, nearest
+from autograder.worked import worked
+from autograder.workers.pool import Pool
+
+Moved = list[tuple[str, str, str, str]]  # student, before, after, why
+TICKED = re.compile(r"^\[(\d+)\] \+([\d.]+): .*$", re.MULTILINE)  # a rubric's item in a comment
+
+
+@dataclass(frozen=True)
+class Course:
+    """Where a set is changed. root: the course folder. out: the folder of grades."""
+
+    root: Path
+    out: Path
+    assignment: Assignment
+
+    @property
+    def changes(self) -> list[Change]:
+        return read_changes(self.out)
+
+    def change(self, told: str, **what: Any) -> Change:
+        """Of this set, now."""
+        return Change(self.assignment.name, told, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", **what)
+
+
+def cells_of(course: Course, task: str) -> dict[str, float]:
+    """{grade id: points by now} of a task, or of a written answer. Raises UserError for another name."""
+    name = course.assignment.name
+    in_force = ChangedSet.of(course.changes, name)
+    known = {spec.grade_id: spec.task or f"{name}/{spec.grade_id}" for spec in course.assignment.graded()}
+    found = {cell: course.assignment.cells[cell].points for cell in known if known[cell] == task}
+    if not found:
+        raise UserError(f"{name} has no task {task!r}{nearest(task, sorted(set(known.values())))}")
+    return {cell: in_force.worth.get(cell, points) for cell, points in found.items()}
+
+
+def void(course: Course, task: str, leave_out: bool) -> Change:
+    """Everybody has all points of a task; or it is left out, and the others make up for its points."""
+    cells = cells_of(course, task)
+    given: dict[str, float | None] = dict.fromkeys(cells)
+    if not leave_out:
+        told = f"{task} does not count; everybody has its {figure(sum(cells.values()))} points"
+        return course.change(told, given=list(cells), entered=_rescored(course, given))
+    worth = dict.fromkeys(cells, 0.0)
+    others = {spec.grade_id for spec in course.assignment.graded()} - set(cells)
+    in_force = ChangedSet.of(course.changes, course.assignment.name)
+    points = {name: in_force.worth.get(name, course.assignment.cells[name].points) for name in others}
+    if not sum(points.values()):
+        raise UserError(f"{course.assignment.name} has no other task; without --leave-out all get its points")
+    ratio = 1 + sum(cells.values()) / sum(points.values())
+    ratios = given | dict.fromkeys(points, ratio)
+    worth |= {name: round(ratio * value, 2) for name, value in points.items()}
+    told = f"{task} is left out; the others count {ratio:.4g} times as much, so that the set keeps its points"
+    return course.change(told, worth=worth, entered=_rescored(course, ratios))
+
+
+def new_points(course: Course, task: str, points: float) -> Change:
+    """A task has other points than it was handed out with."""
+    cells = cells_of(course, task)
+    before = sum(cells.values())
+    if not before or points <= 0:
+        raise UserError(
+            f"{task} counts nothing, or would; `autograder void {task} --leave-out` leaves it out"
+        )
+    worth = {cell: round(each * points / before, 2) for cell, each in cells.items()}
+    told = f"{task} is worth {figure(points)} points instead of {figure(before)}"
+    return course.change(told, worth=worth, entered=_rescored(course, dict.fromkeys(cells, points / before)))
+
+
+def extension(course: Course, student: str, hours: float) -> Change:
+    """One student has more time; nbgrader's own extension, also of work that comes later."""
+    with CourseGradebook(course.out) as book:
+        book.add_assignment(course.assignment)
+        due = book.gradebook.find_assignment(course.assignment.name).duedate
+    if due is None:
+        name = course.assignment.name
+        raise UserError(f'{name} has no due date: nbgrader db assignment add {name} --duedate="..."')
+    told = f"{student} may hand in {course.assignment.name} {figure(hours)} hours after {due} UTC"
+    return course.change(told, quiet=True, hours={student: hours})
+
+
+def new_rubric(course: Course) -> Change:
+    """What was ticked in comments, at the points and in the words that solutions/ has by now."""
+    answers = sample_answers(course.root, course.assignment)
+
+    def now(ticked: re.Match[str], items: Mapping[int, tuple[float, str]]) -> str:
+        points, words = items.get(int(ticked[1]), (0.0, "no longer counts"))
+        return f"[{ticked[1]}] +{points:g}: {words}"
+
+    entered: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for student, fields in _by_hand(course).items():
+        for cell, answer in answers.items():
+            items = dict(enumerate(answer.items, 1))
+            comment, score = fields.get(f"comment {cell}", ""), fields.get(f"score {cell}")
+            mended = TICKED.sub(lambda ticked, items=items: now(ticked, items), comment)
+            if mended == comment or score is None:
+                continue
+            more = sum(float(one[2]) for one in TICKED.finditer(mended))
+            more -= sum(float(one[2]) for one in TICKED.finditer(comment))
+            most = cells_of(course, f"{course.assignment.name}/{cell}")[cell]
+            new = round(min(max(score + more, 0.0), most), 2)
+            changed = {f"comment {cell}": (comment, mended), f"score {cell}": (score, new)}
+            entered[student] = entered.get(student, {}) | changed
+    told = f"the rubric of {course.assignment.name}'s written answer was changed"
+    return course.change(told, quiet=True, entered=entered)
+
+
+def _by_hand(course: Course) -> dict[str, dict[str, Any]]:
+    with CourseGradebook(course.out) as book:
+        students = Results(course.out, course.assignment.name).all()
+        return {student: book.entered(course.assignment, student) for student in students}
+
+
+def _rescored(course: Course, ratios: Mapping[str, float | None]) -> dict[str, dict[str, tuple[Any, Any]]]:
+    """What points by hand become: so many times as many, or none of a person's where the ratio is None."""
+    found: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for student, fields in _by_hand(course).items():
+        for cell, ratio in ratios.items():
+            score = fields.get(f"score {cell}")
+            if score is not None:
+                new = None if ratio is None else round(score * ratio, 2)
+                found.setdefault(student, {})[f"score {cell}"] = (score, new)
+    return found
+
+
+@contextlib.contextmanager
+def judged_again(
+    course: Course, task: str, submissions: Path, asked: Asked, pool: Pool, watch: Callable[[Grading], object]
+) -> Generator[Change]:
+    """The set is judged again in a folder of its own, on the inputs that each was judged on before.
+
+    task: of one task, who has not all of its points; everybody where it is "". In the end nothing is kept.
+    """
+    name, before = course.assignment.name, Results(course.out, course.assignment.name).all()
+    with tempfile.TemporaryDirectory(prefix="regrade-") as folder:
+        copied(course, Path(folder))
+        homes = {one.student: one.home.name for one in find_submissions(submissions, course.assignment)}
+        some = [homes[who] for who in before if who in homes and concerned(before[who], task)]
+        if not some:
+            raise UserError(f"nobody lost points in {task or name}")
+        asked = replace(asked, students=some, regrade=True)
+        watch(Grading(course.root, name, submissions, folder, asked, pool=pool))
+        after = Results(folder, name).all()
+        judged = {
+            who: (before[who], one)
+            for who, one in after.items()
+            if homes.get(who) in some and one["status"] in FINAL
+        }
+        yield course.change(f"{task or name} was judged again", quiet=True, judged=judged, beside=folder)
+
+
+def concerned(record: StoredRecord, task: str) -> bool:
+    """Whether somebody was judged, and has lost points in the task, if one is named."""
+    cells = (record["verdict"] or {"cells": {}})["cells"].values()
+    return bool(cells) and (
+        not task or any(cell["task"] == task and cell["state"] != "full" for cell in cells)
+    )
+
+
+def copied(course: Course, folder: Path) -> None:
+    """What decides about the set's grades, into a folder in which it may be changed."""
+    with closing(sqlite3.connect(course.out / "gradebook.db")) as book:
+        with closing(sqlite3.connect(folder / "gradebook.db")) as copy:
+            book.backup(copy)
+    for name in (".seed", FILE):
+        if (course.out / name).exists():
+            shutil.copy(course.out / name, folder)
+    results = Path("results", course.assignment.name)
+    shutil.copytree(course.out / results, folder / results)
+
+
+def preview(course: Course, change: Change, back: bool = False) -> Moved:
+    """Whose grade a change moves, found on a copy. back: when it is taken back."""
+    with tempfile.TemporaryDirectory(prefix="preview-") as folder:
+        copied(course, Path(folder))
+        before = _standings(course, Path(folder))
+        _apply(course, Path(folder), change, back)
+        after = _standings(course, Path(folder))
+    return [
+        (student, _said(before[student]), _said(one), _why(change, student, back))
+        for student, one in after.items()
+        if _said(before[student]) != _said(one)
+    ]
+
+
+def make(course: Course, change: Change, back: bool = False) -> None:
+    """Make a change, or take back the last: in the gradebook, on the pages, and in the list of changes."""
+    with only_one(course.out):
+        _apply(course, course.out, change, back)
+
+
+def _apply(course: Course, out: Path, change: Change, back: bool) -> None:
+    """In the gradebook and results in `out`; if that is the course's, on the pages, too."""
+    kept = msgspec.structs.replace(change, beside="")
+    write_changes(out, course.changes[:-1] if back else [*course.changes, kept])
+    assignment, stored, new = course.assignment, Results(out, course.assignment.name), 0 if back else 1
+    pages = Pages(out, assignment, worked(course.root, assignment.name)) if out == course.out else None
+    with CourseGradebook(out, nbgrader_config(course.root)) as book:
+        book.add_assignment(assignment)
+        for student, known in stored.all().items():
+            record: Any = change.judged.get(student, (known, known))[new]
+            if not book.has(assignment, student):
+                continue
+            if student in change.hours:
+                hours: Any = book.in_force(assignment).hours.get(student, 0)
+                book.gradebook.grant_extension(assignment.name, student, hours=hours)
+            verdict = verdict_of(book, assignment, record)
+            scores = {key: cell.points for key, cell in verdict.cells.items()} if verdict else {}
+            here = book.entered(assignment, student)
+            fields = change.entered.get(student, {})
+            edits = {name: pair[new] for name, pair in fields.items() if here.get(name) == pair[1 - new]}
+            book.enter_again(assignment, student, scores, edits)
+            if pages:
+                shown = read_autograded(pages.autograded(student))
+                shown = shown or read_autograded(Pages(Path(change.beside), assignment).autograded(student))
+                if verdict and shown:
+                    pages.write_notebook(student, shown, verdict, record.get("attempt") or 1)
+                pages.write_feedback(book, record)
+            stored.write(student, record)
+        if pages:
+            write_csv(book.gradebook, out, out / "grades.csv")
+
+
+def _standings(course: Course, out: Path) -> dict[str, Standing]:
+    with CourseGradebook(out) as book:
+        return {one.student: one for one in standings(book.gradebook, out, [course.assignment.name])}
+
+
+def _said(one: Standing) -> str:
+    if not one.has_score:
+        return one.status
+    waits = one.open("ungraded") + one.open("manual")
+    off = f", {figure(one.penalty)} off for lateness" if one.penalty else ""
+    return f"{figure(one.score)} of {figure(one.max)}{off}" + (f", {figure(waits)} open" if waits else "")
+
+
+def _why(change: Change, student: str, back: bool) -> str:
+    """Which rows came out otherwise when a submission was judged again."""
+    if student not in change.judged:
+        return ""
+    was, now = (
+        {(cell["task"], line["title"]): line for cell in cells for line in cell["lines"]}
+        for record in (change.judged[student][:: -1 if back else 1])
+        for cells in [(record["verdict"] or {"cells": {}})["cells"].values()]
+    )
+    return "; ".join(
+        f"{row[1]} {figure(was[row]['points'])} to {figure(line['points'])}: {line['reason']}"
+        for row, line in now.items()
+        if row in was and was[row]["points"] != line["points"]
+    )

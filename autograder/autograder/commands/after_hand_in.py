@@ -1,0 +1,160 @@
+"""The commands that change something after hand-in: each shows first whose grade it moves, and asks."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autograder.commands.options import AnswerIsNo, Grades, ProblemSet, Root, Submissions, console, resumable
+from autograder.user_error import UserError
+
+if TYPE_CHECKING:
+    from autograder.amend import Change, Course
+
+commands = typer.Typer()
+PANEL = "Change something after hand-in"
+TaskName = Annotated[
+    str, typer.Argument(help="A task, or a written answer: ps04/matmul_tiled, ps04/explain.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+
+@commands.command(rich_help_panel=PANEL)
+def void(
+    task: TaskName,
+    leave_out: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out",
+            help="Nobody has points for it, and the others make up for them (default: all have them).",
+        ),
+    ] = False,
+    grades: Grades = None,
+    yes: Yes = False,
+    course: Root = None,
+) -> None:
+    """A task does not count: everybody has its points, or it is left out of the set."""
+    from autograder.amend import void as change
+
+    where = _course(task.partition("/")[0], grades, course)
+    _decide(where, change(where, task, leave_out), yes)
+
+
+@commands.command(rich_help_panel=PANEL)
+def points(
+    task: TaskName,
+    worth: Annotated[float, typer.Argument(min=0.0, help="Its points from now on.")],
+    grades: Grades = None,
+    yes: Yes = False,
+    course: Root = None,
+) -> None:
+    """A task is worth other points; everybody keeps the share that they have."""
+    from autograder.amend import new_points
+
+    where = _course(task.partition("/")[0], grades, course)
+    _decide(where, new_points(where, task, worth), yes)
+
+
+@commands.command(rich_help_panel=PANEL)
+def extend(
+    assignment: ProblemSet,
+    student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
+    hours: Annotated[float, typer.Option(min=0.0, help="After the due date; 0 takes an extension away.")],
+    grades: Grades = None,
+    yes: Yes = False,
+    course: Root = None,
+) -> None:
+    """One student has more time for a set, also for work that comes later."""
+    from autograder.amend import extension
+    from autograder.discover import student_id
+
+    where = _course(assignment, grades, course)
+    _decide(where, extension(where, student_id(student), hours), yes)
+
+
+@commands.command(rich_help_panel=PANEL)
+def rubric(assignment: ProblemSet, grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
+    """A rubric in solutions/ was changed: what was ticked before counts as it says now."""
+    from autograder.amend import new_rubric
+
+    where = _course(assignment, grades, course)
+    _decide(where, new_rubric(where), yes)
+
+
+@commands.command(rich_help_panel=PANEL)
+def regrade(
+    assignment: ProblemSet,
+    task: Annotated[
+        str, typer.Option(help="Only who has not all points of this task, such as ps04/matmul_tiled.")
+    ] = "",
+    submissions: Submissions = None,
+    grades: Grades = None,
+    unsafe: Annotated[bool, typer.Option("--unsafe", help="As in `autograder grade`.")] = False,
+    yes: Yes = False,
+    course: Root = None,
+) -> None:
+    """A check was mended: judge again those concerned, and show whose grade it moves and why."""
+    from autograder.amend import judged_again
+    from autograder.follow import follow
+    from autograder.grade import Asked
+    from autograder.layout import SUBMITTED
+    from autograder.sandbox.choose import choose
+    from autograder.settings import grade_settings
+    from autograder.workers.pool import Threads
+
+    where = _course(assignment, grades, course)
+    settings, submissions = grade_settings(where.root, ()), submissions or where.root / SUBMITTED
+    asked, pool = Asked(settings.time_limit, settings.seed), Threads(choose(unsafe), settings.jobs)
+    with resumable():
+        with judged_again(
+            where, task, submissions, asked, pool, lambda grading: follow(console, grading)
+        ) as one:
+            _decide(where, one, yes)
+
+
+@commands.command(rich_help_panel=PANEL)
+def undo(grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
+    """Take back the last of these changes; said again, the one before."""
+    from autograder.gradebook.changes import read_changes
+    from autograder.layout import GRADES, find_root
+
+    root = find_root(course)
+    changes = read_changes(grades or root / GRADES)
+    if not changes:
+        raise UserError("no change is left to take back")
+    _decide(_course(changes[-1].assignment, grades, course), changes[-1], yes, back=True)
+
+
+def _course(assignment: str, grades: Path | None, course: Path | None) -> "Course":
+    from autograder.amend import Course
+    from autograder.layout import GRADES, find_root, load_assignment
+
+    root = find_root(course)
+    where = Course(root, (grades or root / GRADES).resolve(), load_assignment(root, assignment))
+    if not (where.out / "results" / assignment).is_dir():
+        raise UserError(
+            f"nothing is graded for {assignment} in {where.out}; run `autograder grade {assignment}`"
+        )
+    return where
+
+
+def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) -> None:
+    """Show whose grade a change moves, ask, and make it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from autograder.amend import make, preview
+    from autograder.show import tell
+
+    moved = preview(where, change, back)
+    tell(console, f"{f'taken back, of {change.when}: ' if back else ''}{change.told}")
+    if moved:
+        table = Table("student", "before", "after", "why")
+        for line in moved:
+            table.add_row(*map(Text, line))
+        console.print(table)
+    tell(console, f"grades that move: {len(moved)}")
+    if not (yes or typer.confirm("Do it?")):
+        raise AnswerIsNo("nothing was changed")
+    make(where, change, back)
+    tell(console, "done; `autograder undo` takes the last change back" if not back else "done")

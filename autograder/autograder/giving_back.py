@@ -1,0 +1,136 @@
+"""`autograder give-back`: the feedback pages of a set, to where their students find them.
+
+Canvas (app/models/assignment.rb, infer_comment_context_from_filename): "Upload Submissions" takes an archive
+of files that are named as the one that was downloaded, NAME_USER_UPLOAD_..., each a comment on that upload.
+Moodle (mod/assign/feedback/file/importziplib.php): "Upload multiple feedback files in a zip" takes folders
+NAME_NUMBER_assignfeedback_file.
+"""
+
+import io
+import re
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from autograder.collect.handed_in import Refusal
+from autograder.collect.platforms import CANVAS
+from autograder.collect.repositories import git
+from autograder.csv_tables import csv_text, guard, read_rows
+from autograder.layout import Assignment
+from autograder.report import Pages
+from autograder.results import Results, key_of, secret_seed, write_atomic
+from autograder.user_error import UserError
+
+BRANCH = "feedback"
+AUTHOR = ("-c", "user.name=Feedback", "-c", "user.email=feedback@localhost")
+MOODLE = re.compile(r"([^/]+_\d+)_assignsubmission_file")
+Done = Iterator[tuple[str, str]]
+"""(student, why the page could not be given back, or "")."""
+
+
+def pages_of(assignment: Assignment, out: Path) -> dict[str, bytes]:
+    """{student: the page}. Raises UserError where there is none."""
+    pages = Pages(out, assignment)
+    files = {student: pages.feedback(student) for student in Results(out, assignment.name).all()}
+    found = {student: file.read_bytes() for student, file in files.items() if file.exists()}
+    if not found:
+        raise UserError(
+            f"no feedback of {assignment.name} in {out}; run `autograder grade {assignment.name}`"
+        )
+    return found
+
+
+def for_canvas(place: str) -> str:
+    """The name of a page in Canvas's archive; "" for a file that did not come from there."""
+    found = CANVAS.fullmatch(place.split("/")[-1])
+    return place.split("/")[-1][: found.start("file")] if found else ""
+
+
+def for_moodle(place: str) -> str:
+    """The same in Moodle's."""
+    found = MOODLE.search(place)
+    return f"{found[1]}_assignfeedback_file/" if found else ""
+
+
+def archive(
+    assignment: Assignment, out: Path, submissions: Path, name: Callable[[str], str], file: Path
+) -> Done:
+    """One archive for a learning platform, by the names with which the work came from there."""
+    listed, where = submissions / f"{assignment.name}.places.csv", {}
+    if listed.exists():
+        rows = read_rows(listed, "that names the columns file and student", ("file", "student"))
+        where = {row["student"]: row["file"].split(".zip/")[0] for _, row in rows}
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
+        for student, page in pages_of(assignment, out).items():
+            prefix = name(where.get(guard(student), ""))
+            if prefix:
+                packed.writestr(f"{prefix}{assignment.notebook}.html", page)
+            yield (
+                student,
+                "" if prefix else "`autograder collect` took no file from there that says who it is",
+            )
+    if not packed.namelist():
+        raise UserError(
+            f"no file in {listed} came from there, so nothing is written; collect its archive first"
+        )
+    write_atomic(file, data.getvalue())
+
+
+def folder(assignment: Assignment, out: Path, to: Path) -> Done:
+    """For a web server: each page in a folder with a name that nobody guesses, and a list of whose it is.
+
+    The names come of the secret seed of the grades, so that a page keeps its address.
+    """
+    addresses = [("student", "address")]
+    for student, page in pages_of(assignment, out).items():
+        secret = key_of("page", secret_seed(out), student)[:32]
+        write_atomic(to / secret / f"{assignment.notebook}.html", page)
+        addresses.append((guard(student), f"{secret}/{assignment.notebook}.html"))
+        yield student, ""
+    write_atomic(to / "index.html", b"")  # so that no server lists the folder
+    write_atomic(out / f"{assignment.name}.addresses.csv", csv_text(addresses).encode("utf-8", "replace"))
+
+
+def repositories(assignment: Assignment, out: Path, listed: Path, protocol: str) -> Done:
+    """A commit on the branch `feedback` of each repository in a list (columns student and repository)."""
+    pages = pages_of(assignment, out)
+    for _, row in read_rows(
+        listed, "that names the columns student and repository", ("student", "repository")
+    ):
+        if row["student"] in pages:
+            try:
+                push(
+                    row["repository"],
+                    protocol,
+                    f"{assignment.name}/{assignment.notebook}.html",
+                    pages.pop(row["student"]),
+                )
+                yield row["student"], ""
+            except Refusal as problem:
+                yield row["student"], str(problem)
+    for student in pages:
+        yield student, f"not in {listed}"
+
+
+def push(address: str, protocol: str, path: str, page: bytes) -> None:
+    """One file on top of what the branch holds; nothing of the repository is checked out. Raises Refusal."""
+    with tempfile.TemporaryDirectory(prefix="give-back-") as scratch:
+        Path(scratch, "page").write_bytes(page)
+
+        def run(*words: str) -> str:
+            return git(f"{scratch}/r", protocol, *words).decode().strip()
+
+        git(scratch, protocol, "init", "--quiet", "--bare", "--template=", f"{scratch}/r")
+        there = run("ls-remote", "--", address, f"refs/heads/{BRANCH}")
+        if there:
+            run("fetch", "--quiet", "--depth=1", "--", address, f"refs/heads/{BRANCH}")
+            run("read-tree", "FETCH_HEAD")
+        blob = run("hash-object", "-w", "--", f"{scratch}/page")
+        run("update-index", "--add", "--cacheinfo", f"100644,{blob},{path}")
+        tree, parent = run("write-tree"), ["-p", there.split()[0]] if there else []
+        if there and tree == run("rev-parse", "FETCH_HEAD^{tree}"):
+            return
+        commit = run(*AUTHOR, "commit-tree", "-m", f"Feedback on {path.split('/')[0]}", *parent, tree)
+        run("push", "--quiet", "--", address, f"{commit}:refs/heads/{BRANCH}")

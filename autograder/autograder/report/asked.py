@@ -1,0 +1,70 @@
+"""Regrade requests: files of students beside their work, and the instructor's answers in one table.
+
+A request is Markdown as GitHub makes it of an issue form: a heading `### Task` and one `### Why`, as often as
+there are tasks. OUT/<set>.requests.csv lists them with the rows of the answer; `answer` is for a person.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from autograder.csv_tables import csv_text, guard, read_rows
+from autograder.layout import Assignment
+from autograder.results import StoredRecord, write_atomic
+
+COLUMNS = ("student", "task", "points", "rows", "asks", "answer")
+PART = re.compile(r"^### *(Task|Why)\s*$\n", re.MULTILINE | re.IGNORECASE)
+
+
+def requests_in(text: str) -> list[tuple[str, str]]:
+    """[(task, why)] of one file; the whole of it, and no task, where it has no such headings."""
+    _, *parts = PART.split(text)
+    if not parts:
+        return [("", text.strip())]
+    found: list[tuple[str, str]] = []
+    for kind, words in zip(parts[::2], parts[1::2], strict=True):
+        if kind.lower() == "task":
+            found.append((words.strip(), ""))
+        elif found:
+            found[-1] = (found[-1][0], words.strip())
+    return found
+
+
+def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
+    """(points, rows that lost some) of a task, as they were judged."""
+    cells = (record and record["verdict"] or {"cells": {}})["cells"].values()
+    mine = [cell for cell in cells if task in (cell["task"], cell["grade_id"])]
+    points = " + ".join("open" if cell["points"] is None else f"{cell['points']:g}" for cell in mine)
+    lost = [line for cell in mine for line in cell["lines"] if line["state"] in ("partial", "lost")]
+    told = [f"{line['title']} {line['points']:g} of {line['max']:g}: {line['reason']}" for line in lost]
+    return f"{points} of {sum(cell['max'] for cell in mine):g}" if mine else "", "; ".join(told)
+
+
+def list_requests(
+    assignment: Assignment, out: Path, submissions: Path, records: dict[str, Any]
+) -> list[dict[str, str]]:
+    """Write the table anew, answers kept. Returns its rows."""
+    known = {(row["student"], row["task"], row["asks"]): row["answer"] for row in answered(out, assignment)}
+    rows: list[dict[str, str]] = []
+    for student, record in sorted(records.items()):
+        file = submissions / student / assignment.name / "regrade.md"
+        if file.is_file() and not file.is_symlink():
+            for task, why in requests_in(file.read_text(encoding="utf-8", errors="replace")):
+                points, lost = rows_of(record, task)
+                told = [guard(" ".join(part.split())) for part in (student, task, points, lost, why)]
+                rows.append(
+                    dict(zip(COLUMNS, [*told, known.get((told[0], told[1], told[4]), "")], strict=True))
+                )
+    table = [COLUMNS, *(row.values() for row in rows)]
+    write_atomic(out / f"{assignment.name}.requests.csv", csv_text(table).encode("utf-8", "replace"))
+    return rows
+
+
+def answered(out: Path, assignment: Assignment) -> Iterator[dict[str, str]]:
+    """The rows of the table; none without one."""
+    file = out / f"{assignment.name}.requests.csv"
+    if file.exists():
+        yield from (
+            row for _, row in read_rows(file, f"that names the columns {', '.join(COLUMNS)}", COLUMNS)
+        )
