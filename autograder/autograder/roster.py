@@ -47,8 +47,11 @@ class Person:
         """For formgrader, of "Lovelace, Ada" as Canvas has it and "Ada Lovelace" as Moodle has it, too."""
         if self.first_name or " " not in self.last_name:
             return self.first_name, self.last_name
-        last, comma, first = self.last_name.partition(", ")
-        return (first, last) if comma else tuple(self.last_name.rsplit(" ", 1))
+        if ", " in self.last_name:
+            last, _, first = self.last_name.partition(", ")
+        else:
+            first, _, last = self.last_name.rpartition(" ")
+        return first, last
 
 
 def letters(name: str) -> str:
