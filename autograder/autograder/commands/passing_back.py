@@ -114,10 +114,10 @@ def similar(
     ] = None,
     course: Root = None,
 ) -> None:
-    """Name the pairs of answers that are more alike than independent ones: for a person, never points."""
+    """Name groups whose answers are more alike than independent ones: for a person, never points."""
     from autograder.layout import GRADES, find_root, load_assignment
     from autograder.show import tell
-    from autograder.similar import similar_answers, threshold, write_page
+    from autograder.similar import groups, similar_answers, threshold, write_page
 
     root = find_root(course)
     released, folder = load_assignment(root, assignment), grades or root / GRADES
@@ -125,12 +125,12 @@ def similar(
     found = similar_answers(released, folder, least)
     page = to or folder / "similar" / f"{assignment}.html"
     write_page(released, folder, found, page, least)
-    for pair in found[:20]:
-        tell(console, f"{pair.cell}: {pair.first} and {pair.second}: {100 * pair.similarity:.0f} %")
-    tell(
-        console,
-        f"{len(found)} pairs from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}",
-    )
+    linked = groups(found)
+    for group in linked[:20]:
+        cells = ", ".join(f"{cell} ({count})" for cell, count in group.cells.items())
+        tell(console, f"{', '.join(group.students)}: {cells}, up to {100 * group.most:.0f} %")
+    count = f"{len(linked)} groups, {len(found)} pairs"
+    tell(console, f"{count} from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}")
 
 
 @commands.command(rich_help_panel=PANEL)

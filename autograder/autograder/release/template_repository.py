@@ -9,6 +9,7 @@ from autograder.user_error import UserError
 
 FILES = Path(__file__).with_name("template")
 WORKFLOW = Path(".github", "workflows", "check.yml")
+REGRADE = Path(".github", "ISSUE_TEMPLATE", "regrade.yml")
 IGNORED = ".ipynb_checkpoints/\n.venv/\n__pycache__/\n"
 
 
@@ -27,6 +28,8 @@ def write_template(root: Path, names: Sequence[str], folder: Path, package: str)
         requirement = _requirement(package, folder)
         texts = {
             WORKFLOW: (FILES / "check.yml").read_bytes(),
+            REGRADE: (FILES / "regrade.yml").read_bytes(),
+            Path("regrade.md"): (FILES / "regrade.md").read_bytes(),
             Path("README.md"): (FILES / "README.md").read_bytes(),
             Path("requirements.txt"): f"{requirement}\n".encode(),
             Path(".gitignore"): IGNORED.encode(),

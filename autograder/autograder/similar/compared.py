@@ -1,5 +1,8 @@
 """The pairs of a graded class: found in the notebooks that the judge wrote, shown with both texts."""
 
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +10,7 @@ from autograder.layout import Assignment, first_lines
 from autograder.report import judged_notebooks
 from autograder.results import write_atomic
 from autograder.similar.pairs import Pair, own, pairs, threshold
-from autograder.similar.tokens import lines_of
+from autograder.similar.tokens import lines_of, shingles
 from warplab.rendering import render
 
 OWN_CELLS = "cells of their own"
@@ -51,6 +54,37 @@ def similar_answers(assignment: Assignment, grades: Path, at_least: float | None
     return sorted(found, key=lambda pair: (-pair.similarity, pair.cell, pair.first, pair.second))
 
 
+@dataclass(frozen=True)
+class Group:
+    """Students whose answers are linked by pairs, also over others: copies of one answer are one group."""
+
+    students: tuple[str, ...]
+    pairs: tuple[Pair, ...]
+
+    @property
+    def most(self) -> float:
+        """The similarity of the pair that is most alike."""
+        return max(pair.similarity for pair in self.pairs)
+
+    @property
+    def cells(self) -> dict[str, int]:
+        """{cell: in how many of the pairs}, most first."""
+        return dict(Counter(pair.cell for pair in self.pairs).most_common())
+
+
+def groups(found: Iterable[Pair]) -> list[Group]:
+    """The groups of a set, the one with the most students first."""
+    members: list[tuple[set[str], list[Pair]]] = []
+    for pair in found:
+        both = {pair.first, pair.second}
+        joined = [one for one in members if one[0] & both]
+        members = [one for one in members if not one[0] & both]
+        students = both.union(*(one[0] for one in joined))
+        members.append((students, [*(pair for one in joined for pair in one[1]), pair]))
+    made = [Group(tuple(sorted(students)), tuple(linked)) for students, linked in members]
+    return sorted(made, key=lambda one: (-len(one.students), -one.most))
+
+
 def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Path, at_least: float) -> None:
     """One self-contained page with both texts of each pair, what both have marked."""
     answers = answers_of(assignment, grades)
@@ -60,6 +94,7 @@ def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Pa
         "similar.html.j2",
         assignment=assignment,
         pairs=found,
+        groups=groups(found),
         shown=shown,
         most=MOST_TOLD,
         least=at_least,
@@ -75,10 +110,13 @@ def _sides(assignment: Assignment, pair: Pair, answers: dict[str, str]) -> dict[
         {
             "student": student,
             "lines": [
-                (line, number in marked) for number, line in enumerate((*lines, *([more] if more else ())))
+                (line, "both" if number in marked else "given" if number in came else "")
+                for number, line in enumerate((*lines, *([more] if more else ())))
             ],
         }
         for student, text in zip((pair.first, pair.second), texts, strict=True)
-        for (lines, more), marked in [(first_lines(text), lines_of(text, shared))]
+        for (lines, more), marked, came in [
+            (first_lines(text), lines_of(text, shared), lines_of(text, set(shingles(given))))
+        ]
     ]
     return {"pair": pair, "sides": sides}

@@ -17,9 +17,9 @@ from grading import answers, hand_in, make_course, notebook
 from autograder import cli
 from autograder.layout import load_assignment
 from autograder.results import Results
-from autograder.similar import similar_answers, threshold
+from autograder.similar import groups, similar_answers, threshold
 from autograder.similar.compared import OWN_CELLS, given_in, write_page
-from autograder.similar.pairs import LEAST, MEASURED, own, pairs, similarity
+from autograder.similar.pairs import LEAST, MEASURED, Pair, own, pairs, similarity
 from autograder.similar.tokens import LENGTH, lines_of, shingles, tokens
 
 TASKS = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.glob("ps*/*") if path.is_dir())
@@ -227,6 +227,18 @@ def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(t
     assert [(one.first, one.second) for one in found] == [("ada", "bob"), ("ada", "cy"), ("bob", "cy")]
     write_page(assignment, tmp_path, found, tmp_path / "p.html", 0.85)
     assert 'class="both"' in (tmp_path / "p.html").read_text()
+
+
+def test_copies_of_one_answer_are_one_group_also_over_a_third_student():
+    linked = [
+        ("f", "ada", "bob", 0.9),
+        ("g", "dan", "eve", 1.0),
+        ("f", "cyd", "dan", 0.86),
+        ("g", "bob", "fay", 0.88),
+    ]
+    found = groups(Pair(*one, None) for one in [*linked, ("f", "fay", "ada", 0.95)])
+    assert [one.students for one in found] == [("cyd", "dan", "eve"), ("ada", "bob", "fay")]
+    assert found[1].cells == {"f": 2, "g": 1} and [one.most for one in found] == [1.0, 0.95]
 
 
 def test_untouched_stubs_are_nobodys_work():
