@@ -75,7 +75,7 @@ def test_numpy_arrays_device_arrays_and_tensors_may_be_mixed():
     add[4, 32](a, cuda.to_device(a), out)
     assert (out == 2 * a).all()
     tensor = torch.zeros(10, 20)[:, ::2].T[0]  # a view with strides of its own, as CUDA takes it
-    add[1, 32](torch.ones(10), numba_cuda.to_device(floats(10)), tensor)
+    add[1, 32](torch.ones(10), cuda.to_device(floats(10)), tensor)
     assert tensor.tolist() == [1 + i for i in range(10)]
     assert torch.as_tensor(cuda.to_device(a)).sum() == a.sum()
 
@@ -104,9 +104,16 @@ def test_what_stands_in_for_the_driver_is_the_librarys_own_and_both_libraries_sh
 
     assert isinstance(driver.driver, mlir_hook.DriverCalls)
     assert cuda.get_current_device().compute_capability == warplab.device().target.capability
-    ours, out = numba_cuda.to_device(floats(8)), cuda.to_device(floats(8))
-    add[1, 8](ours, ours, out)
-    assert (out.copy_to_host() == 2 * floats(8)).all()
+    first = numba_cuda.to_device(floats(8))
+    assert (cuda.as_cuda_array(first).copy_to_host() == floats(8)).all()
+    with pytest.raises(TypeError, match="invalid type"):  # as on a GPU
+        add[1, 8](first, first, first)
+
+
+def test_a_sample_of_the_blocks_runs_on_copies_of_the_librarys_own():
+    a, out = cuda.to_device(floats(256)), cuda.to_device(np.zeros(256, np.float32))
+    assert warplab.profile(add[8, 32], a, a, out, sample_blocks=2).global_store.requests == 8
+    assert not out.copy_to_host().any()
 
 
 def test_messages_name_the_line_the_array_and_the_argument():

@@ -110,7 +110,7 @@ def _copied(value):
     if isinstance(value, tuple):
         return tuple(_copied(v) for v in value)
     if hasattr(value, "copy_to_host"):
-        copy = cuda.device_array_like(value)
+        copy = mlir_hook.library_of(value, cuda).device_array_like(value)
         copy.copy_to_device(value)
         return copy
     if is_tensor(value):

@@ -80,6 +80,11 @@ def is_configured(value) -> bool:
     return descriptor is not None and isinstance(value, descriptor._ArgMarshaller)
 
 
+def library_of(array, other):
+    """``numba_cuda_mlir.cuda`` of one of its device arrays, ``other`` of another library's."""
+    return _part("cuda") if type(array).__module__.startswith(f"{LIBRARY}.") else other
+
+
 def launch_on_engine(launcher, args, context: LaunchContext) -> Machine:
     """Launch ``kernel[grid, block]`` under the observers of ``context``. Raises as ``run`` does."""
     found: list[Any] = [context]
@@ -343,8 +348,9 @@ def _prepare_launches(descriptor) -> None:
                 kernel=self.dispatcher.py_func.__name__,
             )
         check_tensors(self.dispatcher, args)
+        as_array = _part("cuda").as_cuda_array
         try:
-            return plain(self, *(_own(value) for value in args))
+            return plain(self, *(as_array(a) if torch_hook.is_tensor(a) else a for a in args))
         except Exception:
             _check_count(self.dispatcher.py_func, args)
             check_lists(self.dispatcher, args)
@@ -353,13 +359,6 @@ def _prepare_launches(descriptor) -> None:
             self._callbacks.clear()  # of a launch that failed: they would copy back after the next one
 
     torch_hook.LAUNCHES.append((marshaller, "__call__"))
-
-
-def _own(value):
-    """A tensor, or a device array of numba-cuda, as one of the library's on the same memory."""
-    library = _part("cuda")
-    foreign = hasattr(value, "__cuda_ndarray__") and not isinstance(value, library.DeviceNDArray)
-    return library.as_cuda_array(value) if foreign or torch_hook.is_tensor(value) else value
 
 
 def _check_count(function, args) -> None:
