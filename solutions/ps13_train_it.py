@@ -86,12 +86,10 @@ puzzle("ps13/causal", ...)
 #
 # `kernel` is yours in any language: `@cuda.jit` of numba, or CUDA C++ in
 # `warplab.cuda_kernel(source, "name")`, to which an array is a pointer. One in Triton is launched in Triton's own
-# way instead, `kernel[(programs,)](x, rows, 3, BLOCK=256)`, as in set 12; the two runs are drawn for numba and
-# CUDA C++ alone. Numbers that the host knows, such as
+# way instead, `kernel[(programs,)](x, rows, 3, BLOCK=256)`, as in set 12. Numbers that the host knows, such as
 # a size or 1 - beta, may be worked out there; a kernel of numba's gets a Python float in float64, and
-# `np.float32(x)` in float32. An array that is passed in holds what the text says; one that
-# is to be filled holds nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are
-# not exact enough.
+# `np.float32(x)` in float32. An array that is passed in holds what the text says; one that is to be filled holds
+# nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are not exact enough.
 #
 # In the small cases each gradient is compared with finite differences: the judge moves every number of x up
 # and down a little, in float64, and looks what the result does. Try that yourself where a gradient is wrong.
@@ -780,12 +778,13 @@ def tiles(shape):
 grade("ps13/train_mlp", train_mlp)
 
 # %% [markdown]
-# Watch it learn. The wide line is the same run in float64, and below it stand fresh pictures that your network
-# takes for another digit. The bars say which kernel moves how many bytes in a step, counted on the engine by
-# sectors. Under them stand the arrays of your own that one kernel writes and others read, with the bytes of
-# writing and reading them, most first. Fuse where you can: the thread that needs a number must be the one that
-# wrote it, or one of its block. GELU's gradient can follow the product that writes what it reads. It cannot
-# come before the product that reads its result, whose blocks each need numbers of many others.
+# Watch it learn, launch by launch on the engine, with a GPU as without. The wide line is the same run in
+# float64. Below it stand fresh pictures that your network takes for another digit. The bars say which kernel
+# moves how many bytes in a step, counted on the engine by sectors. Under them stand the arrays of your own
+# that one kernel writes and others read, with the bytes of writing and reading them, most first. Fuse where
+# you can: the thread that needs a number must be the one that wrote it, or one of its block. GELU's gradient
+# can follow the product that writes what it reads. It cannot come before the product that reads its result,
+# whose blocks each need numbers of many others.
 
 # %%
 with when_written():
@@ -795,8 +794,9 @@ with when_written():
     display(train_it_runs.mistakes(learnt), train_it_runs.by_kernel(train_it_runs.counted(train_mlp)))
 
 # %% [markdown]
-# On a CUDA GPU, full points where 128 steps with 256 pixels, 128 hidden numbers and batches of 128 take no
-# longer than PyTorch's, one operation after another; none at three times as long.
+# On a CUDA GPU, 128 steps with 256 pixels, 128 hidden numbers and batches of 128 are timed beside PyTorch's, in
+# two rows. Beside PyTorch one operation after another, full points for no longer, none at three times as long;
+# beside the same step by `torch.compile`, full points up to twice as long, none at six times.
 
 # %% grade="ps13/train_mlp" rubric="time"
 grade("ps13/train_mlp", train_mlp, rubric="time")

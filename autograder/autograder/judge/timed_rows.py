@@ -52,8 +52,9 @@ def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, budge
     with Process(launcher, "executor", budget) as reference, Process(launcher, "executor", budget) as student:
         for process in (reference, student):
             process.begin_step(budget.limits.timed_seconds, shared=budget.allowance)
-        inputs = task.yardstick_sets([one.inputs for one in sets])
-        reference.ask(Yardstick(list(task.yardstick), inputs), (Prepared,))
+        yardstick = task.yardstick_of(case)
+        inputs = task.yardstick_sets(yardstick, [one.inputs for one in sets])
+        reference.ask(Yardstick(list(yardstick), inputs), (Prepared,))
         bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
         start = time.monotonic()
 

@@ -83,7 +83,8 @@ def test_a_solution_beside_its_yardstick(name, record_property):
         result = crossing.run_here(task, case, entry, plan)
         outcomes.append(result.of(case))
         c, moved = result.counters, task.must_read(case.inputs) + task.must_write(case.inputs)
-        yardstick = "copy" if task.yardstick == COPY else task.yardstick[0]
+        of = task.yardstick_of(case)
+        yardstick = "copy" if of == COPY else of[0]
         for key in sorted(k for k in c if k.startswith("time.")):
             record_property(f"{case.name}: {key} (yardstick {yardstick})", f"{c[key]:.6g}")
         print(

@@ -36,6 +36,22 @@ def test_the_run_is_pytorchs_in_float64(numbers):
         np.testing.assert_allclose(ours[name], weight.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("backend", [None, "aot_eager"])
+def test_the_step_that_torch_compile_takes_whole_is_the_same(backend):
+    """aot_eager: the graphs that torch.compile makes kernels of on CUDA, forward, backward and AdamW, run as they are."""
+    inputs = small_run(1)
+    arrays = [torch.from_numpy(inputs[name]) for name in ("images", "labels", *WEIGHTS)]
+    arrays = [array.double() if array.is_floating_point() else array for array in arrays]
+    step = training_runs.torch_step
+    step = step if backend is None else torch.compile(step, backend=backend, fullgraph=True)
+    losses, weights = training_runs.torch_mlp_steps(step, *arrays, **{name: inputs[name] for name in TIMED})
+    torch.compiler.reset()
+    ours = mlp_run(inputs)
+    np.testing.assert_allclose(losses.numpy(), ours["losses"], rtol=1e-12)
+    for name, weight in zip(WEIGHTS, weights, strict=True):
+        np.testing.assert_allclose(weight.numpy(), ours[name], rtol=1e-9, atol=1e-12)
+
+
 def test_the_first_loss_of_a_network_without_weights_is_the_logarithm_of_the_classes():
     inputs = small_run(2, steps=1) | {name: np.zeros_like(small_run(2)[name]) for name in WEIGHTS}
     assert mlp_run(inputs)["losses"][0] == pytest.approx(np.log(7))

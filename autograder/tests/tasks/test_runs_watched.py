@@ -1,4 +1,4 @@
-"""The runs of set 13 as a notebook shows them: host code on arrays with values, and its kernels' bytes."""
+"""The runs of set 13 as a notebook shows them, in any language: its losses, and its kernels' bytes."""
 
 import numpy as np
 import pytest
@@ -29,6 +29,22 @@ def test_launches_and_bytes_are_those_that_the_judge_counts(train_mlp):
     assert (moved, name) == (8192, "before (32, 32)")  # 32 x 32 numbers of 4 bytes, written and read
     assert (writers, readers) == (["first_layer"], ["there_and_back"])
     assert "5 launches" in train_it_runs.by_kernel(found).caption
+
+
+def test_kernels_of_triton_are_watched_and_counted_as_all_are():
+    """16 launches in four steps, and arrays by the names that the host code has for them."""
+    pytest.importorskip("triton")
+    from train_mlp_in_triton import train_mlp
+
+    run = train_it_runs.watch(train_mlp, steps=2)
+    np.testing.assert_allclose(run.losses, run.want, rtol=1e-4)
+    found = train_it_runs.counted(train_mlp)
+    assert {name: launches for name, (launches, _) in found.kernels.items()} == {
+        "first_layer": 1,
+        "there_and_back": 1,
+        "learn": 2,
+    }
+    assert found.between[0] == (8192, "before (32, 32)", ["first_layer"], ["there_and_back"])
 
 
 def test_what_is_written_grows_from_the_first_word():

@@ -116,24 +116,33 @@ class Memory:
 
     def run(self, step, order):
         """Do one step; returns the Profile of a launch."""
+        counters = Costliest() if counts_memory(order.counts) else Counters()
+        machine = self.do(step, order, (counters,))
+        if machine is None:
+            return None
+        if type(counters) is Costliest:
+            self.spent += spent(step.kernel, machine.program, counters, order.counts)
+        return summary(machine, counters, Target.of(order.arch), resources=assembled(order))
+
+    def do(self, step, order, observers=()):
+        """Do one step, a launch under these observers; returns the Machine of a launch."""
         if type(step) is CopyStep:
             np.copyto(self.arrays[step.target], self.arrays[step.source])
         elif type(step) is FillStep:
             self.arrays[step.target].fill(step.value)
         else:
-            return self.launch(order.kernels[step.kernel], step, order)
+            return self.launch(order.kernels[step.kernel], step, order, observers)
         return None
 
-    def launch(self, kernel, step, order):
-        program, target = self.program(kernel), Target.of(order.arch)
+    def launch(self, kernel, step, order, observers):
+        program = self.program(kernel)
         used = {
             i.mods[0] if i.opcode == "extern" else i.opcode for block in program.blocks for i in block.instrs
         }
         if unseen := used & set(UNCOUNTED) if order.counts else ():
             raise Refused(f"this row counts what threads do with memory, and no counter sees {min(unseen)}")
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
-        counters = Costliest() if counts_memory(order.counts) else Counters()
-        context = LaunchContext(target, (counters,), replicas=kernel.abi == "triton")
+        context = LaunchContext(Target.of(order.arch), observers, replicas=kernel.abi == "triton")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             machine = run(program, values, [], step.grid, step.block, step.shared, self.space, context)
@@ -141,9 +150,7 @@ class Memory:
         raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
         if raised is not None and raised.data.any():
             raise Refused(f"kernel {kernel.name} raised an exception")
-        if type(counters) is Costliest:
-            self.spent += spent(step.kernel, program, counters, order.counts)
-        return summary(machine, counters, target, resources=assembled(order))
+        return machine
 
     def costliest(self):
         """The record of the line that costs most of what the row counts, over all launches.

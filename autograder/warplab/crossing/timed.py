@@ -203,7 +203,8 @@ def measure_here(task, case, order):
     """A timed row in this process: an Outcome. Samples and checks as over the boundary, on one input set."""
     timer = cuda_timer()
     student = KernelSampler([order], timer)
-    yardstick = YardstickSampler(task.yardstick, task.yardstick_sets([case.inputs]), timer)
+    of = task.yardstick_of(case)
+    yardstick = YardstickSampler(of, task.yardstick_sets(of, [case.inputs]), timer)
     student.warm_up()
     yardstick.warm_up()
     start, bandwidth = time.perf_counter(), timer.bandwidth()

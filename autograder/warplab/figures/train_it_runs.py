@@ -1,53 +1,32 @@
 """Problem set 13 in the notebook: a run watched while it learns, what it got wrong, what it writes, and where
 its bytes go.
+
+Host code is recorded and replayed on the engine as where it is graded, so that kernels may be in any language,
+and the same is drawn with a GPU and without.
 """
 
-import inspect
-import re
+import sys
 import time
 from dataclasses import dataclass
 
 import numpy as np
-from numba import cuda
 
-import warplab
 from warplab import plots
+from warplab.crossing import driver
+from warplab.crossing.execute import Memory
+from warplab.crossing.kernel import target_of
+from warplab.hardware.target import Target
 from warplab.models.drawn_digits import drawn_digits
-from warplab.models.training_runs import TIMED, WEIGHTS, mlp_run, mlp_scores, mlp_start
-from warplab.tasks.text_run import LETTERS, RHYME, TEXT_WEIGHTS, text_run, text_start, tokens_of, write
+from warplab.models.training_runs import TIMED, WEIGHTS, mlp_scores
+from warplab.simt.counters.collect import Counters
+from warplab.simt.counters.footprint import DistinctSectors
+from warplab.simt.profile import summary
+from warplab.tasks import registry
+from warplab.tasks.text_run import LETTERS, TEXT_WEIGHTS, write
 
 COLOUR = plots.PALETTE
 EVERY = 1.0  # seconds between two drawings of a run that goes on
-NUMBERS = ("rate", "beta1", "beta2", "eps", "decay")
-
-
-class LiveDevice:
-    """A device as a task's host code knows it, which does at once what it is told, on arrays with values.
-
-    `look()` is called after a launch, at most once in EVERY seconds.
-    """
-
-    def __init__(self, look=None):
-        self.look, self.next = look, time.monotonic() + EVERY
-
-    def empty(self, shape, dtype):
-        return cuda.device_array(shape, np.dtype(dtype))
-
-    def zeros(self, shape, dtype):
-        return cuda.to_device(np.zeros(shape, dtype))
-
-    def fill(self, array, value):
-        array.copy_to_device(np.full(array.shape, value, array.dtype))
-
-    def copy(self, target, source):
-        target.copy_to_device(source)
-
-    def launch(self, kernel, grid, block, *arguments, shared=0):
-        configured = kernel[grid, block, 0, shared] if shared else kernel[grid, block]
-        configured(*arguments)
-        if self.look and time.monotonic() > self.next:
-            self.look()
-            self.next = time.monotonic() + EVERY
+MLP, TEXT = registry.get("ps13/train_mlp"), registry.get("ps13/train_text")
 
 
 @dataclass
@@ -61,51 +40,21 @@ class WatchedRun:
 
 def watch(train_mlp, steps=64, seed=0):
     """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss."""
-    inputs = _mlp_inputs(steps, seed)
-    return _watched(
-        inputs,
-        mlp_run(inputs)["losses"],
-        lambda device, held, losses: train_mlp(
-            device,
-            *(held[name] for name in ("images", "labels")),
-            inputs["batch"],
-            steps,
-            *(inputs[name] for name in NUMBERS),
-            *(held[name] for name in WEIGHTS),
-            losses,
-        ),
-        WEIGHTS,
-    )
+    return _watched(MLP, _mlp_case(steps, seed), train_mlp)
 
 
 def watch_text(train_text, steps=60, seed=0, every=20):
     """Let `train_text` learn the rhyme, draw its loss, and print what it writes every so many steps."""
-    rng = np.random.default_rng(seed)
-    inputs = {"tokens": tokens_of(RHYME), "length": 16, "sequences": 4, "steps": steps} | TIMED_TEXT
-    inputs |= text_start(rng, len(LETTERS), 16, 16, 32) | {"steps": steps}
+    numbers = TIMED | {"rate": 0.02, "steps": steps}
+    case = TEXT.run(np.random.default_rng(seed), "learns", 16, 4, 16, 32, len(LETTERS), numbers)
     told = {"next": every}
 
-    def writes(done, held):
+    def writes(done, arrays):
         if done >= told["next"]:
             told["next"] = done + every
-            print(f"after {done} steps: {sample(_on_host(held, TEXT_WEIGHTS), 40)!r}")
+            print(f"after {done} steps: {sample({name: arrays[name] for name in TEXT_WEIGHTS}, 40)!r}")
 
-    return _watched(
-        inputs,
-        text_run(inputs)["losses"],
-        lambda device, held, losses: train_text(
-            device,
-            held["tokens"],
-            *(inputs[name] for name in ("length", "sequences", "steps", *NUMBERS)),
-            *(held[name] for name in TEXT_WEIGHTS),
-            losses,
-        ),
-        TEXT_WEIGHTS,
-        writes,
-    )
-
-
-TIMED_TEXT = {name: TIMED[name] for name in NUMBERS} | {"rate": 0.02}
+    return _watched(TEXT, case, train_text, writes)
 
 
 def sample(weights, count=120, seed=0):
@@ -113,37 +62,59 @@ def sample(weights, count=120, seed=0):
     return write(weights, "twinkle", count, np.random.default_rng(seed))
 
 
-def _mlp_inputs(steps, seed):
-    rng = np.random.default_rng(seed)
-    images, labels = drawn_digits(rng, 512)
-    return TIMED | {
-        "images": images,
-        "labels": labels,
-        **mlp_start(rng, 64, 32, 10),
-        "batch": 32,
-        "steps": steps,
-    }
+def _mlp_case(steps, seed=0):
+    numbers = TIMED | {"batch": 32, "steps": steps}
+    return MLP.run(np.random.default_rng(seed), "learns", 512, 8, 32, 10, numbers)
 
 
-def _on_host(held, names):
-    return {name: held[name].copy_to_host() for name in names}
+class NamingRecorder(driver.Recorder):
+    """A Recorder that notes what the host function `entry` calls its arrays: called, {buffer: name}."""
+
+    def __init__(self, target, entry):
+        super().__init__(target)
+        self.entry, self.called = entry, {}
+
+    def launch(self, *arguments, **options):
+        self._look()
+        super().launch(*arguments, **options)
+
+    def launch_of_triton(self, *arguments):
+        self._look()
+        super().launch_of_triton(*arguments)
+
+    def _look(self):
+        frame = sys._getframe()
+        while frame and frame.f_code is not getattr(self.entry, "__code__", None):
+            frame = frame.f_back
+        for name, value in frame.f_locals.items() if frame else ():
+            if type(value) is driver.Handle:
+                self.called.setdefault(value.name, name)
 
 
-def _watched(inputs, want, train, names, also=None):
-    """WatchedRun `train` on a LiveDevice, with its loss drawn again and again; returns the WatchedRun."""
-    held = {name: cuda.to_device(value) for name, value in inputs.items() if type(value) is np.ndarray}
-    losses = cuda.to_device(np.full(inputs["steps"], np.nan, np.float32))
-    shown = _Display()
+def _recorded(task, case, train):
+    """(Order, {buffer: name}) of the host function `train`, recorded as where it is graded: it has not run yet."""
+    recorder = NamingRecorder(target_of(task, case), train)
+    answer = driver.recording(driver.question(task, case), train, recorder)
+    return driver.finish(task, case, answer, None), recorder.called
 
-    def look():
-        now = losses.copy_to_host()
-        done = int(np.count_nonzero(np.isfinite(now) & (now != 0)))
-        shown.show(lambda: loss_curve(now[:done], want))
-        if also:
-            also(done, held)
 
-    train(LiveDevice(look if shown.handle else None), held, losses)
-    run = WatchedRun(losses.copy_to_host(), _on_host(held, names), want)
+def _watched(task, case, train, also=None):
+    """Run `train` launch by launch, with its loss drawn again and again; returns the WatchedRun."""
+    (order, _), want = _recorded(task, case, train), task.reference(case.inputs)["losses"]
+    memory, shown, drawn = Memory(order.buffers), _Display(), time.monotonic()
+    try:
+        for step in order.steps:
+            memory.do(step, order)
+            if shown.handle and time.monotonic() > drawn + EVERY:
+                now = memory.arrays["losses"]
+                done = int(np.count_nonzero(np.isfinite(now) & (now != 0)))
+                shown.show(lambda now=now[:done]: loss_curve(now, want))
+                if also:
+                    also(done, memory.arrays)
+                drawn = time.monotonic()
+    finally:
+        memory.release()
+    run = WatchedRun(memory.arrays["losses"], {name: memory.arrays[name] for name in task.weights}, want)
     shown.show(lambda: loss_curve(run.losses, want))
     return run
 
@@ -214,42 +185,6 @@ def mistakes(run, count=500, seed=1, most=12):
     )
 
 
-class CountingDevice:
-    """A device whose launches are counted on the engine. Its arrays are NumPy's."""
-
-    def __init__(self):
-        self.profiles = []  # (kernel's name, Profile, {number of an array: Footprint})
-        self.names, self.made = {}, []
-
-    def empty(self, shape, dtype):
-        self.made.append(np.zeros(shape, dtype))
-        return self.made[-1]
-
-    zeros = empty
-
-    def fill(self, array, value):
-        array[...] = value
-
-    def copy(self, target, source):
-        target[...] = source
-
-    def launch(self, kernel, grid, block, *arguments, shared=0):
-        configured = kernel[grid, block, 0, shared] if shared else kernel[grid, block]
-        profile = warplab.profile(configured, *arguments)
-        python = getattr(kernel, "py_func", None)
-        known = list(inspect.signature(python).parameters) if python else []
-        touched = {}
-        for label, footprint in profile.footprints.items():
-            name = (re.match(r"argument '(.*?)' \(", label) or [label, ""])[1]
-            place = known.index(name) if name in known else int((re.findall(r"\d+$", name) or ["0"])[0]) - 1
-            if 0 <= place < len(arguments):
-                array = arguments[place]
-                touched[id(array)] = footprint
-                if footprint.written and name in known:
-                    self.names.setdefault(id(array), name)
-        self.profiles.append((profile.kernel, profile, touched))
-
-
 @dataclass
 class Counted:
     """Where the bytes of a step go. kernels: name -> (launches, bytes); between: arrays of the student's own
@@ -262,34 +197,34 @@ class Counted:
 
 def counted(train_mlp, steps=2, seed=0):
     """Count `train_mlp`'s launches on the engine, 32 pictures of 64 pixels a step. Returns a Counted."""
-    inputs, device = _mlp_inputs(steps, seed), CountingDevice()
-    given = {name: np.array(value) for name, value in inputs.items() if type(value) is np.ndarray}
-    train_mlp(
-        device,
-        *(given[name] for name in ("images", "labels")),
-        inputs["batch"],
-        steps,
-        *(inputs[name] for name in NUMBERS),
-        *(given[name] for name in WEIGHTS),
-        np.zeros(steps, np.float32),
-    )
-    kernels, writers, readers, moved, state = {}, {}, {}, {}, set()
-    for name, profile, touched in device.profiles:
-        launches, total = kernels.get(name, (0, 0))
-        kernels[name] = launches + 1 / steps, total + profile.global_memory.bytes / steps
-        for array, print_ in touched.items():
-            if print_.read:
-                if array not in writers:
-                    state.add(array)  # read before it was written: it lives on from step to step
-                readers.setdefault(array, {})[name] = None
-            if print_.written:
-                writers.setdefault(array, {})[name] = None
-            moved[array] = moved.get(array, 0) + (print_.read + print_.written) / steps
-    own = {id(array): array for array in device.made}
+    order, called = _recorded(MLP, _mlp_case(steps, seed), train_mlp)
+    memory, kernels, writers, readers, moved, state = Memory(order.buffers), {}, {}, {}, {}, set()
+    labels = {region.label: name for name, region in memory.regions.items()}
+    try:
+        for step in order.steps:
+            counters, distinct = Counters(), DistinctSectors()
+            machine = memory.do(step, order, (counters, distinct))
+            if machine is None:
+                continue
+            profile = summary(machine, counters, Target.of(order.arch), resources=False)
+            name = order.kernels[step.kernel].name
+            launches, total = kernels.get(name, (0, 0))
+            kernels[name] = launches + 1 / steps, total + profile.global_memory.bytes / steps
+            for label, print_ in distinct.by_buffer().items():
+                array = labels.get(label, "")
+                if print_.read:
+                    if array not in writers:
+                        state.add(array)  # read before it was written: it lives on from step to step
+                    readers.setdefault(array, {})[name] = None
+                if print_.written:
+                    writers.setdefault(array, {})[name] = None
+                moved[array] = moved.get(array, 0) + (print_.read + print_.written) / steps
+    finally:
+        memory.release()
     between = [
-        (moved[array], f"{device.names.get(array, 'an array')} {own[array].shape}", [*by], [*readers[array]])
+        (moved[array], f"{called.get(array, 'an array')} {order.buffers[array].shape}", [*by], [*readers[array]])
         for array, by in writers.items()
-        if array in own and array not in state and array in readers
+        if array.startswith("#") and array not in state and array in readers
     ]
     return Counted(kernels, sorted(between, key=lambda one: -one[0]))
 

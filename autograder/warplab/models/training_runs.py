@@ -4,6 +4,7 @@ Written out in NumPy, so that each line can be read beside the kernel that does 
 PyTorch's own run in float64, with its autograd and its AdamW.
 """
 
+import functools
 import math
 
 import numpy as np
@@ -76,13 +77,16 @@ def mlp_gradients(images, labels, w1, b1, w2, b2):
 
 
 def adamw(weights, gradients, moments, step, rate, beta1, beta2, eps, decay):
-    """One step of AdamW, in place; step counts from 0. moments: a list of (m, v), zeros before step 0."""
+    """One step of AdamW, in place, on arrays or tensors; step counts from 0.
+
+    moments: a list of (m, v), zeros before step 0.
+    """
     for w, g, (m, v) in zip(weights, gradients, moments, strict=True):
         m += (1 - beta1) * (g - m)
         v += (1 - beta2) * (g * g - v)
         unbiased_m, unbiased_v = m / (1 - beta1 ** (step + 1)), v / (1 - beta2 ** (step + 1))
         w -= rate * decay * w
-        w -= rate * unbiased_m / (np.sqrt(unbiased_v) + eps)
+        w -= rate * unbiased_m / (unbiased_v**0.5 + eps)
 
 
 def mlp_run(inputs):
@@ -125,6 +129,45 @@ def torch_mlp(images, labels, *weights, batch, steps, rate, beta1, beta2, eps, d
         optimiser.step()
         losses.append(loss.detach())
     return torch.stack(losses), weights
+
+
+def torch_step(images, labels, weights, moments, step, *hyper):
+    """One step on PyTorch's tensors, in place, whole as torch.compile takes it; step: a tensor. The loss."""
+    import torch
+    from torch.nn import functional
+
+    def loss_of(w1, b1, w2, b2):
+        return functional.cross_entropy(functional.gelu(images @ w1 + b1) @ w2 + b2, labels)
+
+    gradients, loss = torch.func.grad_and_value(loss_of, (0, 1, 2, 3))(*weights)
+    adamw(weights, gradients, moments, step, *hyper)
+    return loss
+
+
+def torch_mlp_steps(one_step, images, labels, *weights, batch, steps, **hyper):
+    """(losses, the four weights) of mlp_run by `one_step`, torch_step or what torch.compile makes of it."""
+    import torch
+
+    weights = [weight.clone() for weight in weights]
+    moments = [(torch.zeros_like(w), torch.zeros_like(w)) for w in weights]
+    numbers, labels, losses = torch.arange(steps, dtype=images.dtype).to(images.device), labels.long(), []
+    for step in range(steps):
+        rows = batch_of(step, batch, len(images))
+        losses.append(one_step(images[rows], labels[rows], weights, moments, numbers[step], *hyper.values()))
+    return torch.stack(losses), weights
+
+
+@functools.cache
+def compiled_step():
+    """torch_step by torch.compile, which writes its kernels at the first call."""
+    import torch
+
+    return torch.compile(torch_step, fullgraph=True)
+
+
+def torch_mlp_compiled(images, labels, *weights):
+    """The same run with a step that torch.compile has made kernels of, with the numbers of TIMED."""
+    return torch_mlp_steps(compiled_step(), images, labels, *weights, **TIMED)
 
 
 def torch_mlp_timed(images, labels, *weights):

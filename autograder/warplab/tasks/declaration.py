@@ -240,7 +240,8 @@ class KernelTask(Task):
     at the end of its confidence interval that is better for the student):
     make_timed(rng) -> [Case]                    its cases, large enough to fill a GPU
     yardstick                                    what it is compared with: a function and its inputs,
-                                                 such as ("torch.matmul", "a", "b"), or COPY
+                                                 such as ("torch.matmul", "a", "b"), or COPY;
+                                                 {row: such a one} where a task has several timed rows
     must_read(inputs) -> int                     bytes that have to come from memory; default: input arrays
     must_write(inputs) -> int                    bytes that have to go there; default: output arrays
     """
@@ -283,14 +284,18 @@ class KernelTask(Task):
             math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in self.result(inputs).values()
         )
 
-    def yardstick_sets(self, sets):
+    def yardstick_of(self, case):
+        """What a timed case is compared with."""
+        return self.yardstick[case.item] if type(self.yardstick) is dict else self.yardstick
+
+    def yardstick_sets(self, yardstick, sets):
         """The yardstick's own inputs, for each of several timed cases' inputs.
 
         A copy needs one set, whose contents do not matter.
         """
-        if self.yardstick == COPY:
+        if yardstick == COPY:
             return [{"moved": np.zeros((self.must_read(sets[0]) + self.must_write(sets[0])) // 2, np.uint8)}]
-        return [{name: inputs[name] for name in self.yardstick[1:]} for inputs in sets]
+        return [{name: inputs[name] for name in yardstick[1:]} for inputs in sets]
 
     def untouched(self, name, inputs):
         return inputs[name] if name in inputs else poisoned(*self.result(inputs)[name])
