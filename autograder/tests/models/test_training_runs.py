@@ -38,7 +38,7 @@ def test_the_run_is_pytorchs_in_float64(numbers):
 
 @pytest.mark.parametrize("backend", [None, "aot_eager"])
 def test_the_step_that_torch_compile_takes_whole_is_the_same(backend):
-    """aot_eager: the graphs that torch.compile makes kernels of on CUDA, forward, backward and AdamW, run as they are."""
+    """aot_eager runs the graph of the whole step that torch.compile makes kernels of on CUDA."""
     inputs = small_run(1)
     arrays = [torch.from_numpy(inputs[name]) for name in ("images", "labels", *WEIGHTS)]
     arrays = [array.double() if array.is_floating_point() else array for array in arrays]

@@ -11,7 +11,9 @@ def first_layer(x, first, w, b, before, batch, pixels, hidden, ROWS: tl.constexp
     acc = tl.zeros((ROWS, COLS), tl.float32) + tl.load(b + cols, mask=cols < hidden, other=0.0)
     for start in range(0, pixels, 16):
         across, down = start + tl.arange(0, 16)[None, :], start + tl.arange(0, 16)[:, None]
-        seen = tl.load(x + (first + rows) * pixels + across, mask=(rows < batch) & (across < pixels), other=0.0)
+        seen = tl.load(
+            x + (first + rows) * pixels + across, mask=(rows < batch) & (across < pixels), other=0.0
+        )
         weight = tl.load(w + down * hidden + cols, mask=(down < pixels) & (cols < hidden), other=0.0)
         acc = tl.dot(seen, weight, acc, input_precision="ieee")
     tl.store(before + rows * hidden + cols, acc, mask=(rows < batch) & (cols < hidden))
@@ -62,12 +64,16 @@ def learn(
     of_weight, of_bias = tl.zeros((ROWS, COLS), tl.float32), tl.zeros((1, COLS), tl.float32)
     for start in range(0, batch, 16):
         across, down = start + tl.arange(0, 16)[None, :], start + tl.arange(0, 16)[:, None]
-        seen = tl.load(x + (first + across) * inputs + rows, mask=(rows < inputs) & (across < batch), other=0.0)
+        seen = tl.load(
+            x + (first + across) * inputs + rows, mask=(rows < inputs) & (across < batch), other=0.0
+        )
         by = tl.load(grad + down * outputs + cols, mask=(down < batch) & (cols < outputs), other=0.0)
         of_weight = tl.dot(seen, by, of_weight, input_precision="ieee")
         of_bias += tl.sum(by, axis=0, keep_dims=True)
     inside = (rows < inputs) & (cols < outputs)
-    moved(w, m_w, v_w, rows * outputs + cols, inside, of_weight, rate, beta1, beta2, eps, decay, whole1, whole2)
+    moved(
+        w, m_w, v_w, rows * outputs + cols, inside, of_weight, rate, beta1, beta2, eps, decay, whole1, whole2
+    )
     if tl.program_id(0) == 0:
         moved(b, m_b, v_b, cols, cols < outputs, of_bias, rate, beta1, beta2, eps, decay, whole1, whole2)
 
@@ -76,7 +82,9 @@ def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, dec
     pixels, hidden, classes = images.shape[1], b1.size, b2.size
     before, active, by_before = (device.empty((batch, hidden), "float32") for _ in range(3))
     by_logits = device.empty((batch, classes), "float32")
-    state = [(w, device.zeros(w.shape, "float32"), device.zeros(w.shape, "float32")) for w in (w1, b1, w2, b2)]
+    state = [
+        (w, device.zeros(w.shape, "float32"), device.zeros(w.shape, "float32")) for w in (w1, b1, w2, b2)
+    ]
     device.fill(losses, 0)
     tiles, powers = {"ROWS": 16, "COLS": 16}, {"HIDDEN": triton.next_power_of_2(hidden), "CLASSES": 16}
 
@@ -92,6 +100,8 @@ def train_mlp(device, images, labels, batch, steps, rate, beta1, beta2, eps, dec
             **powers, num_warps=1,
         )  # fmt: skip
         sizes = batch, pixels, hidden
-        learn[blocks(pixels, hidden)](images, first, by_before, *state[0], *state[1], *sizes, *numbers, **tiles)
+        learn[blocks(pixels, hidden)](
+            images, first, by_before, *state[0], *state[1], *sizes, *numbers, **tiles
+        )
         sizes = batch, hidden, classes
         learn[blocks(hidden, classes)](active, 0, by_logits, *state[2], *state[3], *sizes, *numbers, **tiles)

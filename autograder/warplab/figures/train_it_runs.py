@@ -1,7 +1,7 @@
 """Problem set 13 in the notebook: a run watched while it learns, what it got wrong, what it writes, and where
 its bytes go.
 
-Host code is recorded and replayed on the engine as where it is graded, so that kernels may be in any language,
+Host code is recorded and replayed on the engine as where it is graded: kernels may be in any language,
 and the same is drawn with a GPU and without.
 """
 
@@ -15,6 +15,7 @@ from warplab import plots
 from warplab.crossing import driver
 from warplab.crossing.execute import Memory
 from warplab.crossing.kernel import target_of
+from warplab.crossing.orders import LaunchStep
 from warplab.hardware.target import Target
 from warplab.models.drawn_digits import drawn_digits
 from warplab.models.training_runs import TIMED, WEIGHTS, mlp_scores
@@ -92,7 +93,7 @@ class NamingRecorder(driver.Recorder):
 
 
 def _recorded(task, case, train):
-    """(Order, {buffer: name}) of the host function `train`, recorded as where it is graded: it has not run yet."""
+    """(Order, {buffer: name}) of the host function `train`, recorded as in grading and not run yet."""
     recorder = NamingRecorder(target_of(task, case), train)
     answer = driver.recording(driver.question(task, case), train, recorder)
     return driver.finish(task, case, answer, None), recorder.called
@@ -204,7 +205,7 @@ def counted(train_mlp, steps=2, seed=0):
         for step in order.steps:
             counters, distinct = Counters(), DistinctSectors()
             machine = memory.do(step, order, (counters, distinct))
-            if machine is None:
+            if machine is None or type(step) is not LaunchStep:
                 continue
             profile = summary(machine, counters, Target.of(order.arch), resources=False)
             name = order.kernels[step.kernel].name
@@ -222,7 +223,12 @@ def counted(train_mlp, steps=2, seed=0):
     finally:
         memory.release()
     between = [
-        (moved[array], f"{called.get(array, 'an array')} {order.buffers[array].shape}", [*by], [*readers[array]])
+        (
+            moved[array],
+            f"{called.get(array, 'an array')} {order.buffers[array].shape}",
+            [*by],
+            [*readers[array]],
+        )
         for array, by in writers.items()
         if array.startswith("#") and array not in state and array in readers
     ]

@@ -706,11 +706,12 @@ class TrainMlp(TrainingRun):
 
     def make_timed(self, rng):
         """16 MiB of pictures, each of them read once, for either row."""
-        drawn = [self.run(rng, item, 1024, 16, 128, 10, TIMED) for item in self.yardstick]
-        more = [
-            {name: np.concatenate([case.inputs[name]] * 16) for name in ("images", "labels")} for case in drawn
-        ]
-        return [replace(case, inputs=case.inputs | own) for case, own in zip(drawn, more, strict=True)]
+        cases = []
+        for row in self.yardstick:
+            drawn = self.run(rng, row, 1024, 16, 128, 10, TIMED)
+            more = {name: np.concatenate([drawn.inputs[name]] * 16) for name in ("images", "labels")}
+            cases.append(replace(drawn, inputs=drawn.inputs | more))
+        return cases
 
     @staticmethod
     def run(rng, item, pictures, side, hidden, classes, numbers):
