@@ -1,4 +1,4 @@
-"""The bundled class: six kinds of submission for each set, and the exact grade of each."""
+"""The bundled class: six kinds of submission for two sets, some for others, and the exact grade of each."""
 
 import json
 
@@ -9,7 +9,9 @@ from autograder.layout import load_assignment
 from autograder.sample_class import build_class, compare, expected_grades
 from autograder.sample_class.build import members
 from autograder.sample_class.run import SEED
+from warplab.tasks import registry
 
+SETS = list(members())
 KINDS = ["perfect", "blank", "partly-right", "no-bounds-check", "crashing", "malformed"]
 
 
@@ -18,7 +20,13 @@ def test_each_set_has_the_six_kinds_and_an_expected_grade_for_each(name):
     assert list(members()[name]) == list(expected_grades()[name]) == KINDS
 
 
-@pytest.mark.parametrize("name", ["ps01", "ps04"])
+def test_every_submission_has_an_expected_grade():
+    assert {name: list(of) for name, of in members().items()} == {
+        name: list(of) for name, of in expected_grades().items()
+    }
+
+
+@pytest.mark.parametrize("name", SETS)
 def test_building_twice_gives_the_same_bytes(root, tmp_path, name):
     build_class(root, name, tmp_path / "a")
     build_class(root, name, tmp_path / "b")
@@ -28,10 +36,10 @@ def test_building_twice_gives_the_same_bytes(root, tmp_path, name):
     assert first == {
         path.relative_to(tmp_path / "b"): path.read_bytes() for path in (tmp_path / "b").rglob("*.ipynb")
     }
-    assert len(set(first.values())) == len(KINDS)
+    assert len(set(first.values())) == len(members()[name])
 
 
-@pytest.mark.parametrize("name", ["ps01", "ps04"])
+@pytest.mark.parametrize("name", SETS)
 def test_expected_scores_add_up_and_name_every_graded_cell(root, name):
     assignment = load_assignment(root, name)
     most = {cell.grade_id: cell.points for cell in assignment.graded()}
@@ -46,15 +54,16 @@ def test_expected_scores_add_up_and_name_every_graded_cell(root, name):
         assert {value for value in want["cells"].values() if isinstance(value, str)} <= {"manual", "ungraded"}
 
 
-@pytest.mark.parametrize("name", ["ps01", "ps04"])
+@pytest.mark.parametrize("name", SETS)
 def test_the_solution_gets_everything_that_a_machine_can_give_and_blank_gets_0(root, name):
     most = {cell.grade_id: cell.points for cell in load_assignment(root, name).graded()}
-    perfect = expected_grades()[name]["perfect"]["cells"]
+    found = expected_grades()[name]
+    perfect = found["perfect"]["cells"] if "perfect" in found else {}
     assert all(value in ("manual", "ungraded") or value == most[key] for key, value in perfect.items())
-    assert expected_grades()[name]["blank"]["score"] == 0
+    assert "blank" not in found or found["blank"]["score"] == 0
 
 
-@pytest.mark.parametrize("name", ["ps01", "ps04"])
+@pytest.mark.parametrize("name", [name for name in SETS if "perfect" in members()[name]])
 def test_no_answer_marker_is_handed_in(root, tmp_path, name):
     build_class(root, name, tmp_path)
     text = next((tmp_path / "perfect").glob("*.ipynb")).read_text()
@@ -63,9 +72,12 @@ def test_no_answer_marker_is_handed_in(root, tmp_path, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["ps01", "ps04"])
+@pytest.mark.parametrize("name", SETS)
 def test_every_submission_gets_exactly_its_grade(root, tmp_path, name):
+    if not all(registry.get(task).is_judged_here() for task in load_assignment(root, name).tasks()):
+        pytest.skip("Triton has no wheel for this machine")
     build_class(root, name, tmp_path / "in")
     grading = made_grading(root, name, tmp_path / "in", tmp_path / "out", seed=SEED, jobs=2, seconds=60)
-    assert {row.status for row in grading.rows()} == {"graded", "crashed", "malformed"}
+    expected = {want["status"] for want in expected_grades()[name].values()}
+    assert {row.status for row in grading.rows()} == expected
     assert compare(name, grading) == []
