@@ -49,6 +49,16 @@ def from_scratch_notebook(
 
 
 @app.command()
+def writing(course: Root = None) -> None:
+    """Record what the network of set 13 writes as it learns, by the reference's kernels, for chapter 13."""
+    from autograder.layout import find_root
+    from workshop.writing import write_record
+
+    root = find_root(course)
+    typer.echo(f"{shown(write_record(root), root)}: written")
+
+
+@app.command()
 def mutants(
     names: Annotated[
         list[str] | None, typer.Argument(help="Problem sets or tasks, for example ps04 (default: all).")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from autograder.release.source import stable_json
 
+STUBS = r"Write in the\s+place\s+of\s+`raise NotImplementedError\(\)`\s+and\s+delete\s+that\s+line;"
 LEFT_OUT = r" ?About \d+ lines?[^.]*\.|\s*The kernels? (is|are) a suggestion[^.]*\."
 
 
@@ -20,6 +21,9 @@ def from_scratch(released: Path) -> bytes:
         about = cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code" and about.get("solution") and not about.get("grade"):
             cell["source"] = asked("".join(cell["source"]))
+        elif cell["cell_type"] == "markdown":
+            told = "".join(cell["source"])
+            cell["source"] = re.sub(STUBS, "Write what a cell's comments ask for, under them;", told)
     return stable_json(notebook)
 
 

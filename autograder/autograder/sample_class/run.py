@@ -8,13 +8,13 @@ from rich.console import Console
 
 from autograder.grade import Asked, Grading
 from autograder.layout import load_assignment
+from autograder.release.source import get_task
 from autograder.results import StoredRecord
 from autograder.sample_class.build import build_class, members
 from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.user_error import UserError
 from autograder.workers.pool import Threads
-from warplab.tasks import registry
 
 EXPECTED = Path(__file__).with_name("expected.yml")
 SEED = 2026
@@ -38,7 +38,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
     launcher = launcher_for_our_own()
     pages: list[Path] = []
     for name in members():
-        if not all(registry.get(task).is_judged_here() for task in load_assignment(root, name).tasks()):
+        if not all(get_task(task).is_judged_here() for task in load_assignment(root, name).tasks()):
             tell(console, f"{name} is left out: there is no Triton for this machine.")
             continue
         build_class(root, name, Path(out) / "submitted" / name)

@@ -7,9 +7,11 @@ and the same is drawn with a GPU and without.
 
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
+import yaml
 
 from warplab import plots
 from warplab.crossing import driver
@@ -26,17 +28,22 @@ from warplab.tasks import registry
 from warplab.tasks.text_run import LETTERS, TEXT_WEIGHTS, write
 
 COLOUR = plots.PALETTE
+WRITING = Path(__file__).with_name("train_it_writing.yml")
 EVERY = 1.0  # seconds between two drawings of a run that goes on
 MLP, TEXT = registry.get("ps13/train_mlp"), registry.get("ps13/train_text")
 
 
 @dataclass
 class WatchedRun:
-    """A run that has come to its end. weights: by name, NumPy; want: the same run in float64."""
+    """A run that has come to its end. weights: by name, NumPy; want: the losses of the same run in float64.
+
+    written: of a text's network, {steps, loss, text} after so many steps.
+    """
 
     losses: np.ndarray
     weights: dict
-    want: dict
+    want: np.ndarray
+    written: list = field(default_factory=list)
 
 
 def watch(train_mlp, steps=64, seed=0):
@@ -44,18 +51,31 @@ def watch(train_mlp, steps=64, seed=0):
     return _watched(MLP, _mlp_case(steps, seed), train_mlp)
 
 
-def watch_text(train_text, steps=60, seed=0, every=20):
+def watch_text(train_text, steps=60, seed=0, every=20, sequences=4, width=16, hidden=32, letters=40):
     """Let `train_text` learn the rhyme, draw its loss, and print what it writes every so many steps."""
-    numbers = TIMED | {"rate": 0.02, "steps": steps}
-    case = TEXT.run(np.random.default_rng(seed), "learns", 16, 4, 16, 32, len(LETTERS), numbers)
-    told = {"next": every}
+    case, written = text_case(steps, seed, sequences, width, hidden), []
 
     def writes(done, arrays):
-        if done >= told["next"]:
-            told["next"] = done + every
-            print(f"after {done} steps: {sample({name: arrays[name] for name in TEXT_WEIGHTS}, 40)!r}")
+        if done % every == 0:
+            text = sample({name: arrays[name] for name in TEXT_WEIGHTS}, letters)
+            written.append({"steps": done, "loss": float(arrays["losses"][done]), "text": text})
+            print(f"after {done} steps: {text!r}")
 
-    return _watched(TEXT, case, train_text, writes)
+    run = _watched(TEXT, case, train_text, writes)
+    run.written = written
+    return run
+
+
+def text_case(steps, seed, sequences, width, hidden):
+    """The rhyme in sequences of 16 letters, and a network to begin with."""
+    numbers = TIMED | {"rate": 0.02, "steps": steps}
+    rng = np.random.default_rng(seed)
+    return TEXT.run(rng, "learns", 16, sequences, width, hidden, len(LETTERS), numbers)
+
+
+def writing_record():
+    """What the reference's network wrote on its way, as `python -m workshop writing` has recorded it."""
+    return yaml.safe_load(WRITING.read_text(encoding="utf-8"))
 
 
 def sample(weights, count=120, seed=0):
@@ -102,20 +122,21 @@ def _recorded(task, case, train):
 def _watched(task, case, train, also=None):
     """Run `train` launch by launch, with its loss drawn again and again; returns the WatchedRun."""
     (order, _), want = _recorded(task, case, train), task.reference(case.inputs)["losses"]
-    memory, shown, drawn = Memory(order.buffers), _Display(), time.monotonic()
+    memory, shown, drawn, done = Memory(order.buffers), _Display(), time.monotonic(), 0
+    losses = memory.arrays["losses"]
     try:
         for step in order.steps:
             memory.do(step, order)
-            if shown.handle and time.monotonic() > drawn + EVERY:
-                now = memory.arrays["losses"]
-                done = int(np.count_nonzero(np.isfinite(now) & (now != 0)))
-                shown.show(lambda now=now[:done]: loss_curve(now, want))
-                if also:
+            while done < len(losses) and np.isfinite(losses[done]) and losses[done]:
+                if also:  # this step's loss is known, and its update is to come
                     also(done, memory.arrays)
+                done += 1
+            if shown.handle and time.monotonic() > drawn + EVERY:
+                shown.show(lambda now=losses[:done]: loss_curve(now, want))
                 drawn = time.monotonic()
     finally:
         memory.release()
-    run = WatchedRun(memory.arrays["losses"], {name: memory.arrays[name] for name in task.weights}, want)
+    run = WatchedRun(losses, {name: memory.arrays[name] for name in task.weights}, want)
     shown.show(lambda: loss_curve(run.losses, want))
     return run
 

@@ -19,6 +19,16 @@ def weights_fp16() -> Decision:
     return Decision({"7 B": size == 14}, {"size": size})
 
 
+def adam_state() -> Decision:
+    """Bytes a parameter without m and v and with them, in FP32 throughout and in mixed precision."""
+    plain, with_adam = 2 * 4, sum(FP32_ADAM.values())
+    halves, mixed = 2 * 2, sum(MIXED_ADAM.values())
+    return Decision(
+        {"FP32": with_adam == 2 * plain, "mixed": mixed == 2 * halves},
+        {"plain": plain, "with_adam": with_adam, "halves": halves, "mixed": mixed, "times": mixed / halves},
+    )
+
+
 def fp32_bits() -> Decision:
     bits = 8 * np.dtype(np.float32).itemsize
     return Decision({"four bits": bits == 4}, {"bits": bits})

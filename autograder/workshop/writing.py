@@ -1,0 +1,33 @@
+"""The record of a network that writes, trained by the reference's kernels of problem set 13: chapter 13 shows it."""
+
+from datetime import UTC, datetime
+
+import yaml
+
+from autograder.results import write_atomic
+from warplab.figures import train_it_runs
+from workshop.mutants.notebook_cells import cells_for, run_cells
+
+RUN = {"steps": 85, "seed": 0, "sequences": 16, "width": 32, "hidden": 64}  # the most steps that are recorded
+
+
+def write_record(root):
+    """Train on the SIMT engine and write the record. Returns its path."""
+    source = root / "solutions" / "ps13_train_it.py"
+    train_text = run_cells(cells_for(source, "train_text"), source)["train_text"]
+    run = train_it_runs.watch_text(train_text, **RUN, letters=90)
+    last = {
+        "steps": RUN["steps"],
+        "loss": float(run.losses[-1]),
+        "text": train_it_runs.sample(run.weights, 90),
+    }
+    record = {
+        "made": f"{datetime.now(UTC):%Y-%m-%d}, by python -m workshop writing: the reference's train_text of "
+        "problem set 13, on the SIMT engine",
+        "run": RUN,
+        "parameters": sum(weight.size for weight in run.weights.values()),
+        "written": [*run.written, last],
+    }
+    text = yaml.safe_dump(record, sort_keys=False, allow_unicode=True, width=110)
+    write_atomic(train_it_runs.WRITING, text.encode())
+    return train_it_runs.WRITING
