@@ -57,8 +57,8 @@ def test_what_is_written_grows_from_the_first_word():
 def test_the_record_that_chapter_13_shows_has_the_losses_of_float64():
     """Of the first steps; `python -m workshop writing` makes all of it again."""
     record = train_it_runs.writing_record()
-    case = train_it_runs.text_case(**record["run"] | {"steps": 21})
+    case = train_it_runs.text_case(**record["run"] | {"steps": 11})
     losses = train_it_runs.TEXT.reference(case.inputs)["losses"]
     known = [(one["steps"], one["loss"]) for one in record["written"] if one["steps"] < len(losses)]
-    assert known == [(0, pytest.approx(losses[0], rel=1e-4)), (20, pytest.approx(losses[20], rel=1e-3))]
-    assert [one["steps"] for one in record["written"]] == [0, 20, 40, 60, 80, 85]
+    assert known == [(n, pytest.approx(losses[n], rel=1e-3)) for n in (0, 10)]
+    assert [one["steps"] for one in record["written"]] == [0, 10, 20, 30, 40, 50, 60]

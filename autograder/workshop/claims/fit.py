@@ -19,7 +19,7 @@ def weights_fp16() -> Decision:
     return Decision({"7 B": size == 14}, {"size": size})
 
 
-def adam_state() -> Decision:
+def adam_doubles() -> Decision:
     """Bytes a parameter without m and v and with them, in FP32 throughout and in mixed precision."""
     plain, with_adam = 2 * 4, sum(FP32_ADAM.values())
     halves, mixed = 2 * 2, sum(MIXED_ADAM.values())
