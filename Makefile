@@ -43,7 +43,7 @@ CODE := autograder chapters solutions .github/picture.py nbgrader_config.py
 lint: venv
 	@$(RUN) -m ruff check --quiet $(LINT) $(CODE)
 	@$(RUN) -m ruff format --quiet --check $(LINT) $(CODE) || { echo "make: some files are not formatted; run make format" >&2; exit 1; }
-	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml *.md chapters solutions autograder --skip "*/axe/*,*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
+	@$(RUN) -m codespell_lib --toml autograder/pyproject.toml *.md chapters solutions autograder --skip "*/axe/*,*_writing.yml,*.svg,*.bib,*.json,*.ipynb,*/LICENSE,*.egg-info,*.pyc"
 	@PYTHONPATH=autograder $(VENV)/bin/lint-imports --no-cache $(LINT) > _build/imports.log || { cat _build/imports.log; exit 1; }
 	@$(VENV)/bin/basedpyright -p autograder/pyproject.toml
 	@$(RUN) -m workshop.line_budget
