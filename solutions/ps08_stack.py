@@ -444,8 +444,9 @@ grade("ps08/read_report", read_report)
 # of fish, and y gets the sums. A kind whose sum reaches the quota may not be fished tomorrow, so a boat that
 # is left out costs the sea fish, and one that is counted twice costs a crew its wages. The program was
 # written to fetch a boat's numbers while those of the boat before are added. On a computer whose default
-# stream waits for all others, as CUDA's does unless it is told not to, nobody complained but of its speed.
-# The virtual device's default stream, number 0, waits for none.
+# stream waits for all others, as CUDA's does unless it is told not to, and whose copies back return when they
+# are done, as CUDA's do to memory that is not page-locked, nobody complained but of its speed. The virtual
+# device's default stream, number 0, waits for none, and its copies return at once.
 
 
 # %%

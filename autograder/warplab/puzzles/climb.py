@@ -63,7 +63,7 @@ class ClimbStep:
 
     def cells(self):
         """Texts of the table, in the order of HEADS without the first."""
-        measured = "only CUDA has a time"
+        measured = ""
         if self.reached:
             measured = f"{self.reached / 1e12:.3g} TFLOP/s, {self.reached / self.at_most:.0%} of the bound"
         at_most = f"{self.at_most / 1e12:.3g} TFLOP/s, {self.at_most / self.peak:.0%} of the peak"
@@ -74,7 +74,8 @@ class ClimbStep:
 HEADS = ("step", "at most", "binds", "requests", "sectors", "passes", "measured")
 BELOW = (
     "Requests and sectors: of loads from global memory. Passes: of 128 bytes through L1 and shared memory. "
-    "At most: what the counts and the data sheet permit on a device that is full, theory and no time."
+    "At most: what the counts and the data sheet permit on a device that is full, theory and no time; a time "
+    "needs CUDA."
 )
 
 
@@ -82,18 +83,25 @@ class Climb:
     """The log as a picture and a table in a notebook, as a Markdown table elsewhere."""
 
     def __init__(self, steps, told=""):
-        self.steps, self.told, self.heads, self.below = steps, told, HEADS, BELOW
+        self.steps, self.told, self.below = steps, told, BELOW
+        self.heads = (
+            HEADS if any(step.seconds for step in steps) else HEADS[:-1]
+        )  # a column of times if there is one
 
     def __repr__(self):
         return "\n".join(([self.told] if self.told else []) + ([self.markdown()] if self.steps else []))
 
     def markdown(self):
         """The table as it is handed in."""
-        heads = (*HEADS, "what changed")
+        heads = (*self.heads, "what changed")
         lines = [" | ".join(heads), " | ".join("---" for _ in heads)]
         for number, step in enumerate(self.steps, 1):
-            lines.append(" | ".join([f"{number} {step.name}", *step.cells(), step.note]))
+            lines.append(" | ".join([f"{number} {step.name}", *self.cells(step), step.note]))
         return "\n".join(f"| {line} |" for line in lines)
+
+    def cells(self, step):
+        """A step's texts under the heads but the first."""
+        return step.cells()[: len(self.heads) - 1]
 
     def _repr_html_(self):
         picture = stairs(self.steps)._repr_html_() if self.steps else ""
