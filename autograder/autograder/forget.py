@@ -25,7 +25,7 @@ from autograder.gradebook import CourseGradebook, damaged, write_csv
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
-MADE_AGAIN = ("class_report.html", "similar")  # under the grades: reports on the class, made by one command
+MADE_AGAIN = ("class_report.html", "similar", "oral")  # under the grades: reports, each made by one command
 BESIDE = ("roster.csv", ".nbgrader.log")  # in the course folder: not ours to change, so they are only named
 REDACTED = b"(forgotten)"
 LARGEST = 2**28  # bytes of a file that is searched
