@@ -24,6 +24,9 @@ Submissions = Annotated[
 Grades = Annotated[
     Path | None, typer.Option(help="Folder of gradebook.db, grades.csv, feedback/ (default: grades/).")
 ]
+Page = Annotated[
+    Path | None, typer.Option("--to", help="The page (default: one in that folder; it is told which).")
+]
 RosterFile = Annotated[
     Path | None,
     typer.Option(help="CSV file of the class (default: roster.csv in the course folder, if it is there)."),

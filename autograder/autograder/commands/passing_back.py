@@ -9,6 +9,7 @@ from autograder.commands.options import (
     AnswerIsNo,
     GradedSets,
     Grades,
+    Page,
     ProblemSet,
     Root,
     RosterFile,
@@ -26,9 +27,7 @@ PANEL = "Afterwards"
 def report(
     names: GradedSets = None,
     grades: Grades = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", help="The page (default: class_report.html in that folder).")
-    ] = None,
+    to: Page = None,
     table: Annotated[
         str | None,
         typer.Option(
@@ -60,9 +59,7 @@ def report(
 def worked(
     assignment: ProblemSet,
     grades: Grades = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", help="The page (default: worked/<set>.html in that folder).")
-    ] = None,
+    to: Page = None,
     course: Root = None,
 ) -> None:
     """Write a page of worked solutions, for after the deadline; feedback pages have those of full points."""
@@ -103,9 +100,7 @@ def oral(
 def similar(
     assignment: ProblemSet,
     grades: Grades = None,
-    to: Annotated[
-        Path | None, typer.Option("--to", help="The page (default: similar/<set>.html in that folder).")
-    ] = None,
+    to: Page = None,
     at_least: Annotated[
         float | None,
         typer.Option(

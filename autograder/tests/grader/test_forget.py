@@ -47,6 +47,8 @@ def graded_once(tmp_path_factory):
     events = [{"student": GONE, "event": "judged"}, {"event": "fault", "text": f"in submitted/{GONE}/ps01"}]
     (out / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in [*events, {"student": STAYS}]))
     (out / "class_report.html").write_text(f"<td>{GONE}</td>")
+    (out / "oral").mkdir()
+    (out / "oral" / f"{GONE}.html").write_text(f"Student: {GONE}.")
     (submissions / "ps01.received.csv").write_text(
         f"student,time\n{GONE},2026-03-02T10:00:00Z\n{STAYS},2026-03-02T10:00:00Z\n"
     )
