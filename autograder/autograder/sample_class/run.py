@@ -65,8 +65,8 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
     )
     tell(console, f"Student code ran {launcher.isolation}.")
     tell(console, f"Look at {out}/grades/grades.csv")
-    tell(console, f"Its table: autograder report ps13 --grades {out}/grades --table ps13/train_mlp")
     tell(console, f"and open {pages[-1]}")
+    tell(console, f"Table of the class: autograder report ps13 --grades {out}/grades --table ps13/train_mlp")
     return wrong
 
 
