@@ -21,8 +21,8 @@ from numba_cuda_mlir import cuda
 from numba_cuda_mlir.types import float32
 
 TILE = 8
-#: Points that a row of counted instructions costs, of which the successor's compiler makes a seventh more.
-LOST = {"ps08/fused_bias_gelu": 0.16}
+#: Rows of counted instructions that lose a little: the successor's compiler makes a seventh more of them.
+PARTIAL = {"ps08/fused_bias_gelu": ["single"]}
 IMPORT = re.compile(r"^from numba import cuda(?:, (.*))?$", re.M)
 
 
@@ -208,5 +208,5 @@ def test_the_reference_solutions_earn_every_point_with_the_successors_import(nam
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         report = report_on(name, namespace[task.entry], namespace.get(task.plan_entry), seed=0)
-    expected = task.points_for() - LOST.get(name, 0)
-    assert report.score == pytest.approx(expected, abs=0.01), report.as_dict()["lines"]
+    lost = [line.key for line in report.lines if line.state in ("partial", "lost")]
+    assert lost == PARTIAL.get(name, []), report.as_dict()["lines"]
