@@ -4,6 +4,7 @@ import pytest
 from corpus_files import SOLUTIONS
 from grading import grading, make_course
 
+from autograder.gradebook import ByHand
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.report import feedback_page
@@ -52,8 +53,8 @@ def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, given, opened)
     verdict = Verdict("graded", "", cells, "sandboxed", 1.0)
     record = {"status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
     document = assignment.document
-    known = grading(root, "ps01", tmp_path, tmp_path / "out").worked
-    page = feedback_page(assignment, "ada", record, document, verdict, (given, {}, 0.0), known)
+    known = grading(root, "ps01", tmp_path, tmp_path / "out").pages.worked
+    page = feedback_page(assignment, "ada", record, document, verdict, ByHand(given), worked=known)
     assert page.count('<details class="worked"') == len(opened)
     assert ("secret_columns" in page, "samples.append" in page, "so it must wait" in page) == (
         True,
