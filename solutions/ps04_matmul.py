@@ -20,7 +20,8 @@
 # **About 4 hours** (estimated), after chapter 4. Of the 100 points 8 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# the course's tools, write it down as a function, and mend the program.
 
 # %%
 import numpy as np
@@ -481,7 +482,109 @@ with when_written():
     display(plots.picture((255 * panels).astype(np.uint8), alt=alt, zoom=2))
 
 # %% [markdown]
-# ## 6. Predict and explain
+# ## 6. A case: the wrong digit
+#
+# A post office reads postcodes with a network, one letter at a time. A layer was meant to compute `y = w @ x`, with a
+# row of w for each output. In the last layer these are the scores of ten digits, and the highest one decides to which
+# town a letter goes.
+#
+# The author tried the program with w the unit matrix of 64 x 64: y was x, as it should be. The post office writes:
+# "The letters go to the wrong towns. And with the layer before it, from 40 numbers to 64, it does not even run." Here
+# is the program, with eight letters:
+
+
+# %%
+@cuda.jit
+def layer_given(w, x, y):
+    out = cuda.grid(1)
+    if out < y.size:
+        score = 0.0
+        for k in range(w.shape[0]):
+            score += x[k] * w[k, out]
+        y[out] = score
+
+
+letters = np.random.default_rng(4)
+weights, layer_before = (letters.standard_normal(s, dtype=np.float32) for s in ((10, 64), (64, 40)))
+pixels, scores = letters.standard_normal((8, 64), dtype=np.float32), np.zeros((8, 10), np.float32)
+for one in range(8):
+    layer_given[1, 32](weights, pixels[one], scores[one])
+print("NumPy      ", (pixels @ weights.T).argmax(1))
+print("layer_given", scores.argmax(1))
+try:
+    layer_given[2, 32](layer_before, pixels[0, :40].copy(), np.zeros(64, np.float32))
+except warplab.LaunchError as error:
+    print(error)
+
+# %% [markdown]
+# With a w that is 0 but for one number you can tell what is multiplied with what. Before you mend the program, write
+# what it *does*, in NumPy.
+
+
+# %% solution="layer_cause"
+def layer_cause(w, x):
+    """Return the y that layer_given writes, float32. NumPy only; about 2 lines.
+
+    w  float32 (N, K), with N not above K
+    x  float32 (K,)
+    """
+    ### BEGIN SOLUTION
+    # It takes w for its transpose, in the index and in the length of the sum: for each output a column of w, of which only the first N
+    # places are looked at, and with them only the first N numbers of x. A unit matrix is its own transpose, so the author's test
+    # could not tell. Usual slip: w.T @ x, for which x is too long, or all of K.
+    outputs = w.shape[0]
+    return x[:outputs] @ w[:, :outputs]
+    ### END SOLUTION
+
+
+# %% grade="ps04/layer_cause"
+grade("ps04/layer_cause", layer_cause)
+
+# %% [markdown]
+# ## 7. The digit, mended
+#
+# Mend the program. To exchange the two indices gives right scores, and 32 threads that read from 32 rows:
+# `warplab.profile` shows it. Let a warp have an output, and its lanes neighbours of one row. Sum in 32 bits.
+
+
+# %% solution="layer"
+@cuda.jit
+def layer(w, x, y):
+    """Compute one output of y = w @ x with a warp. About 9 lines.
+
+    w  float32 (N, K)
+    x  float32 (K,)
+    y  float32 (N,)
+
+    Launched with blocks of 32 x 8 threads, a warp for each output: lane threadIdx.x, output below.
+    """
+    out = 8 * cuda.blockIdx.x + cuda.threadIdx.y
+    lane = cuda.threadIdx.x
+    ### BEGIN SOLUTION
+    # Every 32nd number of the row for each lane, so that a request is of 32 neighbours, and shuffles as in set 3. A warp has one output,
+    # so it leaves as a whole. Usual slips: every lane walks along the whole row; each lane a run of neighbours; 0.0 for float32(0).
+    if out < y.size:
+        score = float32(0)
+        for k in range(lane, x.size, 32):
+            score += w[out, k] * x[k]
+        for step in range(5):
+            score += cuda.shfl_down_sync(0xFFFFFFFF, score, 16 >> step)
+        if lane == 0:
+            y[out] = score
+    ### END SOLUTION
+
+
+# %% grade="ps04/layer"
+grade("ps04/layer", layer)
+
+# %%
+for one in range(8):
+    layer[2, (32, 8)](weights, pixels[one], scores[one])
+print("NumPy", (pixels @ weights.T).argmax(1))
+print("layer", scores.argmax(1))
+
+# %% [markdown]
+# ## 8. Predict and explain
 #
 # Take M = N = K = 1024, and a naive and a tiled kernel that both have blocks of 32 x 32 threads, so that a
 # warp is one row.

@@ -20,14 +20,15 @@
 # **About 5 hours** (estimated), after chapter 5. Of the 100 points 9 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is told, and you find the
+# cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
 import math
 
 import numpy as np
 import warplab
-from numba import cuda, float32
+from numba import cuda, float32, int32
 from warplab import plots, specs
 from warplab.check import climb, grade, predict, puzzle, when_written
 
@@ -580,6 +581,128 @@ def flash_attention(q, k, v, out):
 grade("ps05/flash_attention", flash_attention)
 
 # %% [markdown]
+# ## 8. A case: the sea bed that is too busy *
+#
+# The echoes of sand, mud and rock differ in strength, 0 to 31. The program below was meant to count how often each
+# strength occurs, so that the captain knows where the anchor will hold. Each lane of a block counts its own echoes in
+# 32 places of its own, without waiting for anybody, and at the end the block adds the lanes' counts.
+#
+# Its author had counted with zeros in mind. The captain writes: "It does not even start. And the one that the yard
+# repaired is right, but the calmer the sea, the more its reports complain of." Here are the program and a repaired one,
+# over a calm sea and a rough one:
+
+
+# %%
+@cuda.jit
+def echoes_given(x, out):
+    table = cuda.shared.array(1024, int32)
+    lane = cuda.threadIdx.x
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        table[32 * lane + x[i]] += 1
+    cuda.syncthreads()
+    total = 0
+    for other in range(32):
+        total += table[32 * other + lane]
+    cuda.atomic.add(out, lane, total)
+
+
+@cuda.jit
+def repaired(x, out):
+    table = cuda.shared.array(1024, int32)
+    lane = cuda.threadIdx.x
+    for place in range(lane, 1024, 32):
+        table[place] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        table[32 * lane + x[i]] += 1
+    cuda.syncthreads()
+    total = 0
+    for other in range(32):
+        total += table[32 * other + lane]
+    cuda.atomic.add(out, lane, total)
+
+
+seas = {
+    "calm": np.full(8192, 7, np.int32),
+    "rough": np.random.default_rng(5).integers(0, 32, 8192).astype(np.int32),
+}
+try:
+    echoes_given[4, 32](seas["rough"], np.zeros(32, np.int32))
+except warplab.LaunchError as error:
+    print(error)
+for name, x in seas.items():
+    p = warplab.profile(repaired[4, 32], x, np.zeros(32, np.int32))
+    print(
+        f"{name}: {p.shared_memory.bank_conflicts:,} bank conflicts in {p.shared_memory.requests:,} requests"
+    )
+
+# %% [markdown]
+# Find out what a single round of a warp costs: a block, 32 echoes, and strengths that you choose. Before you mend it,
+# write what the program *does* with them.
+
+
+# %% solution="echoes_cause"
+def echoes_cause(strengths):
+    """Return the bank conflicts of one `table[32 * lane + x[i]] += 1` of a warp, its load and its store. About 2 lines.
+
+    strengths  the 32 strengths of its lanes, a list
+    """
+    ### BEGIN SOLUTION
+    # The bank is the word modulo 32: 32 * lane drops out, and the strength alone is left. Lanes with the same strength are in the same
+    # bank at different words, so they take turns, once for the load and once for the store. Usual slips: conflicts taken for
+    # wavefronts, one too many; all equal pairs counted, where only the longest queue counts; the store forgotten.
+    longest = max(strengths.count(strength) for strength in strengths)
+    return 2 * (longest - 1)
+    ### END SOLUTION
+
+
+# %% grade="ps05/echoes_cause"
+grade("ps05/echoes_cause", echoes_cause)
+
+# %% [markdown]
+# ## 9. The sea bed, mended *
+#
+# Mend the program: no leftovers on the table, and no bank conflicts while it counts, whatever the sea is like. What the
+# block does once at the end may cost what it costs. Each block still hands in 32 sums.
+
+
+# %% solution="echoes"
+@cuda.jit
+def echoes(x, out):
+    """Count how often each strength stands in x. About 10 lines. Blocks have 32 threads.
+
+    x    int32 (n,), 0 to 31, in any order; a grid-stride loop, for the grid may be smaller or larger
+    out  int32 (32,), 0 at the start
+    """
+    table = cuda.shared.array(1024, int32)
+    lane = cuda.threadIdx.x
+    ### BEGIN SOLUTION
+    # Strength s of a lane lies at 32 s + lane, so every lane has a bank of its own, whatever the strengths. To add up one strength a
+    # lane then walks along a row; where all begin at place 0 they meet in one bank, so each begins at its own. Usual slips: a word of
+    # padding, which helps a calm sea and not a rough one; zeros written by one lane, or down the columns.
+    for place in range(lane, 1024, 32):
+        table[place] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        table[32 * x[i] + lane] += 1
+    cuda.syncthreads()
+    total = 0
+    for other in range(32):
+        total += table[32 * lane + (other + lane) % 32]
+    cuda.atomic.add(out, lane, total)
+    ### END SOLUTION
+
+
+# %% grade="ps05/echoes"
+grade("ps05/echoes", echoes)
+
+# %%
+for name, x in seas.items():
+    counted = np.zeros(32, np.int32)
+    p = warplab.profile(echoes[4, 32], x, counted)
+    print(f"{name}: {p.shared_memory.bank_conflicts:,} bank conflicts, {counted.sum():,} echoes counted")
+
+# %% [markdown]
 # ## One product climbed
 #
 # Two steps more for the stairs of set 4, without points. The kernel below is the one with 4 x 4 results a
@@ -632,7 +755,7 @@ ahead = wide  # until you have written it
 climb("copies that run ahead", ahead[(n // 64, n // 64), (16, 16)], *big, n, note=...)
 
 # %% [markdown]
-# ## 8. Predict and explain
+# ## 10. Predict and explain
 #
 # The table of your transpose has rows of 33 words. Suppose that somebody takes another width.
 #

@@ -1,5 +1,5 @@
-"""Problem set 4, matrix multiplication: the same product three times, each reading less, and what else is a
-product.
+"""Problem set 4, matrix multiplication: the same product three times, each reading less, what else is a
+product, and a layer to mend that names the wrong digit.
 """
 
 import functools
@@ -273,7 +273,7 @@ class MatmulRegisterTiled(Matmul):
         }
 
 
-@task("ps04/count_flops", points=15)
+@task("ps04/count_flops", points=11)
 class CountFlops(Task):
     """Floating-point operations of the products in each layer, a multiply-add being two."""
 
@@ -281,8 +281,8 @@ class CountFlops(Task):
     arguments = ("layers", "batch")
     returns = {"flops": "integers"}
     items = (
-        Item("linear", 4, title="Fully connected layers"),
-        Item("conv2d", 5, title="Convolutions"),
+        Item("linear", 2, title="Fully connected layers"),
+        Item("conv2d", 3, title="Convolutions"),
         Item("attention", 4, title="Attention"),
         Item("model", 2, title="A whole model, with layers that multiply nothing"),
     )
@@ -408,7 +408,7 @@ class CountFlops(Task):
         return 0
 
 
-@task("ps04/conv_as_matmul", points=15)
+@task("ps04/conv_as_matmul", points=11)
 class ConvAsMatmul(Task):
     """A convolution as one product: unroll the image's patches into the columns of a matrix (im2col)."""
 
@@ -416,8 +416,8 @@ class ConvAsMatmul(Task):
     arguments = ("image", "weights", "stride")
     returns = {"columns": "float32", "out": "float32"}
     items = (
-        Item("columns", 6, title="The matrix of patches"),
-        Item("out", 5, title="The product, folded back into an image"),
+        Item("columns", 4, title="The matrix of patches"),
+        Item("out", 3, title="The product, folded back into an image"),
         Item("ragged", 4, title="Strides that do not divide, kernels that are not square, one pixel"),
     )
     domain = {
@@ -473,3 +473,103 @@ class ConvAsMatmul(Task):
         weights = np.abs(inputs["weights"]).reshape(len(inputs["weights"]), -1).astype(np.float64)
         magnitude = (weights @ np.abs(expected["columns"]).astype(np.float64)).reshape(expected["out"].shape)
         return {"out": sum_tolerance(weights.shape[1], magnitude)}
+
+
+@task("ps04/layer_cause", points=2)
+class LayerCause(Task):
+    """What the given program does: it takes w for its transpose, in the index and in the sum's length."""
+
+    entry = "layer_cause"
+    arguments = ("w", "x")
+    returns = {"y": "float32"}
+    items = (
+        Item("square", 1, title="As many outputs as inputs"),
+        Item("wide", 1, title="Fewer outputs than inputs"),
+    )
+    domain = {"N": Whole(upto=70), "more": Choice(0, 1, 30)}
+
+    @staticmethod
+    def asked(rng, outputs, more):
+        """Whole numbers: the products are exact, in any order."""
+        inputs = outputs + more
+        w, x = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((outputs, inputs), inputs))
+        item = "wide" if more else "square"
+        return Case(f"{item}, N={outputs} K={inputs}", {"w": w, "x": x}, item)
+
+    def make_cases(self, rng):
+        sizes = [(16, 0), (5, 0), (31, 0), (10, 54), (2, 1), (17, 20)]
+        return [self.asked(rng, outputs, more) for outputs, more in sizes]
+
+    def at(self, rng, place):
+        return self.asked(rng, place["N"], place["more"])
+
+    def reference(self, inputs):
+        outputs = len(inputs["w"])
+        return {"y": inputs["x"][:outputs].astype(np.float64) @ inputs["w"][:, :outputs]}
+
+
+@task("ps04/layer", points=6)
+class Layer(KernelTask):
+    """y = w @ x with a warp for each output: a program to mend."""
+
+    entry = "layer"
+    arguments = ("w", "x", "y")
+    WARPS = 8  # of a block
+    items = (
+        Item("square", 1, title="As many outputs as inputs"),
+        Item("any", 2, title="Any numbers of outputs and inputs"),
+        Item("sectors", 2, "structure", "Neighbours load neighbours along a row"),
+        Item("single", 1, "structure", "No 64-bit arithmetic"),
+    )
+    domain = {"N": Whole(), "K": Whole(), "x": Values("float32", PLAIN, "zeros", "equal", "negative")}
+
+    @staticmethod
+    def scores(rng, item, n, k):
+        w, x = ((2 * rng.random(shape) - 1).astype(np.float32) for shape in ((int(n), int(k)), int(k)))
+        return Case(f"{item}, N={n} K={k}", {"w": w, "x": x}, item)
+
+    def make_cases(self, rng):
+        prime = [int(rng.choice([19, 31, 37, 61, 67])) for _ in range(2)]
+        return [
+            self.scores(rng, "square", 64, 64),
+            self.scores(rng, "square", prime[0], prime[0]),
+            self.scores(rng, "any", 10, 64),
+            self.scores(rng, "any", 64, 40),
+            self.scores(rng, "any", 9, 1),
+            self.scores(rng, "any", prime[1], 2 * int(rng.integers(50, 90)) + 1),
+            self.scores(rng, "sectors", 37, 256),
+            self.scores(rng, "single", 37, 96),
+        ]
+
+    def fits(self, place):
+        return place["N"] * place["K"] <= 40_000
+
+    def at(self, rng, place):
+        square = place["N"] == place["K"]
+        case = self.scores(rng, "square" if square else "any", place["N"], place["K"])
+        case.inputs["x"][:] = self.domain["x"].draw(rng, place["x"], place["K"])
+        return case
+
+    def result(self, inputs):
+        return {"y": ((len(inputs["w"]),), "float32")}
+
+    def plan(self, inputs):
+        return -(-len(inputs["w"]) // self.WARPS), (32, self.WARPS)
+
+    def reference(self, inputs):
+        return {"y": inputs["w"].astype(np.float64) @ inputs["x"]}
+
+    def tolerance(self, inputs, expected):
+        w, x = (np.abs(inputs[name]).astype(np.float64) for name in ("w", "x"))
+        return {"y": sum_tolerance(len(x), w @ x)}
+
+    def bounds(self, inputs):
+        """A warp reads its row of w and all of x, eight numbers to a sector. Where all its lanes walk along
+        the row together, each request is of one number: eight times as many sectors. The given program makes
+        two operations in 64 bits for each number of w, or one that counts for two.
+        """
+        n, k = inputs["w"].shape
+        return {
+            "sectors": Bound("global_read.sectors", n * k / 4, n * k / 2, "sectors read"),
+            "single": Bound("fp64_flops", 1, n * k, "operations in 64 bits"),
+        }

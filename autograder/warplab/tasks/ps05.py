@@ -1,5 +1,6 @@
 """Problem set 5, memory: sectors, banks and halos counted; a roof for each level of memory, and what moves
-it; softmax and attention that read global memory seldom.
+it, softmax and attention that read global memory seldom; echoes counted in
+the wrong banks, a program to mend.
 """
 
 import functools
@@ -25,7 +26,7 @@ def sectors(*arrays):
     return sum(4 * int(np.prod(shape)) for shape in arrays) / 32
 
 
-@task("ps05/copy_strided", points=10)
+@task("ps05/copy_strided", points=8)
 class CopyStrided(KernelTask):
     """out[i] = x[i * stride + offset] for every i of out."""
 
@@ -33,7 +34,7 @@ class CopyStrided(KernelTask):
     arguments = ("x", "stride", "offset", "out")
     items = (
         Item("plain", 2, title="Stride 1, no offset"),
-        Item("any", 5, title="Any stride and offset, any size"),
+        Item("any", 3, title="Any stride and offset, any size"),
         Item("neighbours", 3, "structure", "Neighbouring threads write neighbours"),
     )
     domain = {"n": Whole(upto=2050), "stride": Whole(0, upto=260), "offset": Whole(0, upto=70_000)}
@@ -107,14 +108,14 @@ class Picture(KernelTask):
         return (-(-cols // TILE), -(-rows // TILE)), (TILE, TILE)
 
 
-@task("ps05/transpose", points=18)
+@task("ps05/transpose", points=16)
 class Transpose(Picture):
     """out[col, row] = x[row, col]."""
 
     entry = "transpose"
     items = (
         Item("aligned", 3, title="Sides that are multiples of 32"),
-        Item("ragged", 4, title="Any other size"),
+        Item("ragged", 2, title="Any other size"),
         Item("sectors", 4, "structure", "Whole sectors, both ways"),
         Item("banks", 4, "structure", "No bank conflicts"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
@@ -165,14 +166,14 @@ class Transpose(Picture):
         }
 
 
-@task("ps05/stencil_shared", points=18)
+@task("ps05/stencil_shared", points=16)
 class StencilShared(Picture):
     """Heat: out = x + 0.1 (up + down + left + right - 4 x), with 0 outside the picture."""
 
     entry = "stencil_shared"
     items = (
         Item("inside", 3, title="The inside of the picture"),
-        Item("borders", 4, title="The borders: zero outside"),
+        Item("borders", 2, title="The borders: zero outside"),
         Item("ragged", 3, title="Sizes that are no multiples of 32"),
         Item("sectors", 5, "structure", "Each pixel is fetched about once"),
         Item("time", 3, "time", "Time, against a copy of the same bytes (CUDA only)"),
@@ -574,15 +575,15 @@ class SoftmaxOnline(KernelTask):
         }
 
 
-@task("ps05/flash_attention", points=15)
+@task("ps05/flash_attention", points=13)
 class FlashAttention(KernelTask):
     """out = softmax(q k^T / 4) v for vectors of 16 numbers; a block of 64 threads for every 64 queries."""
 
     entry = "flash_attention"
     arguments = ("q", "k", "v", "out")
     items = (
-        Item("aligned", 3, title="As many tokens as fit the blocks"),
-        Item("ragged", 3, title="Any number of tokens"),
+        Item("aligned", 2, title="As many tokens as fit the blocks"),
+        Item("ragged", 2, title="Any number of tokens"),
         Item("large", 3, title="Scores far from zero"),
         Item("sectors", 6, "structure", "Keys and values are fetched once a block"),
     )
@@ -658,3 +659,125 @@ class FlashAttention(KernelTask):
         once = sectors(inputs["q"].shape)
         full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
         return {"sectors": Bound("global_memory.sectors", full, 2.5 * full, "sectors")}
+
+
+BINS = 32  # of task "echoes": strengths of an echo, and lanes of its blocks
+
+
+@task("ps05/echoes_cause", points=2)
+class EchoesCause(Task):
+    """The bank conflicts of the given program's `table[32 * lane + x[i]] += 1` by one warp: the strength
+    alone decides the bank.
+    """
+
+    entry = "echoes_cause"
+    arguments = ("strengths",)
+    returns = {"conflicts": "integers"}
+    items = (
+        Item("calm", 1, title="A calm sea: few strengths, many times each"),
+        Item("drawn", 1, title="Any strengths"),
+    )
+    domain = {"different": Whole(1, BINS, says=("0 to 31",))}
+
+    @staticmethod
+    def asked(rng, item, different):
+        """A warp's strengths, so many different ones among them."""
+        kinds = rng.permutation(BINS)[: int(different)]
+        strengths = np.concatenate([kinds, rng.choice(kinds, BINS - len(kinds))])
+        name = f"{item}, {so_many(int(different), 'different strength')}"
+        return Case(name, {"strengths": [int(n) for n in rng.permutation(strengths)]}, item)
+
+    def make_cases(self, rng):
+        sizes = [
+            ("calm", 1),
+            ("calm", 2),
+            ("calm", 3),
+            ("drawn", 32),
+            ("drawn", 31),
+            ("drawn", 20),
+            ("drawn", 9),
+        ]
+        return [self.asked(rng, *size) for size in sizes]
+
+    def at(self, rng, place):
+        return self.asked(rng, "calm" if place["different"] < 4 else "drawn", place["different"])
+
+    def reference(self, inputs):
+        """A load and a store; in each the lanes with the same strength take turns."""
+        return {"conflicts": np.array(2 * (np.bincount(inputs["strengths"]).max() - 1))}
+
+
+@task("ps05/echoes", points=6)
+class Echoes(KernelTask):
+    """How often each of 32 strengths stands in x, by warps with a table for each lane: a program to mend."""
+
+    entry = "echoes"
+    arguments = ("x", "out")
+    atomics = True
+    items = (
+        Item("right", 2, title="Right for any number of echoes and of blocks"),
+        Item("banks", 3, "structure", "No bank conflicts while it counts"),
+        Item("handed_in", 1, "structure", "Each echo is read once, each block hands in 32 sums"),
+    )
+    domain = {
+        "n": Whole(upto=4200),
+        "blocks": Whole(upto=9),
+        "x": Choice("drawn", "calm", "strongest"),
+    }
+    ROUNDS = 512  # of each lane, in the cases that are counted
+
+    @staticmethod
+    def sea(rng, item, count, blocks, kind="drawn"):
+        least, most = {"drawn": (0, BINS), "calm": (7, 8), "strongest": (BINS - 1, BINS)}[kind]
+        inputs = {
+            "x": rng.integers(least, most, int(count)).astype(np.int32),
+            "out": np.zeros(BINS, np.int32),
+            "blocks": int(blocks),
+        }
+        told = f"{item}, {so_many(count, 'number')}, {so_many(blocks, 'block')} of {BINS}"
+        return Case(told, inputs, item)
+
+    def make_cases(self, rng):
+        sea = functools.partial(self.sea, rng)
+        many = BINS * 4 * self.ROUNDS
+        return [
+            sea("right", 1024, 2),
+            sea("right", 1, 1),
+            sea("right", int(2 * rng.integers(200, 900)) + 1, 3),
+            sea("right", 33, 4),
+            sea("banks", many, 4, "calm"),
+            sea("banks", many, 4),
+            sea("handed_in", many, 4),
+        ]
+
+    def at(self, rng, place):
+        return self.sea(rng, "right", place["n"], place["blocks"], place["x"])
+
+    def result(self, inputs):
+        return {"out": ((BINS,), "int32")}
+
+    def plan(self, inputs):
+        return inputs["blocks"], BINS
+
+    def reference(self, inputs):
+        return {"out": np.bincount(inputs["x"], minlength=BINS)}
+
+    def bounds(self, inputs):
+        """What is read and handed in is counted with the conflicts, so that no table at all does not pass.
+
+        A calm sea costs the given program 62 conflicts for each echo of a lane, a rough one about five, with
+        and without a word of padding. To set the table down its columns, or to add it up down its columns,
+        costs 992 for each block, once: one of them is let pass.
+
+        An atomic of a block reads and writes 4 sectors of `out`; an atomic for each echo is a request a warp,
+        and as many sectors as there are different strengths.
+        """
+        blocks, read = inputs["blocks"], inputs["x"].size / 8
+        banks = "shared_memory.bank_conflicts + global_read.sectors + atomics.lanes"
+        handed = "global_memory.sectors + atomics.requests"
+        return {
+            "banks": Bound(
+                banks, read + 1100 * blocks, read + 2300 * blocks, "conflicts, sectors, sums handed in"
+            ),
+            "handed_in": Bound(handed, read + 12 * blocks, 2 * read, "sectors and requests of atomics"),
+        }

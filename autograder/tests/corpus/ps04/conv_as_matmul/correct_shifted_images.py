@@ -1,4 +1,4 @@
-"""15 points: one row of columns after the other: a shifted image for each weight."""
+"""11 points: one row of columns after the other: a shifted image for each weight."""
 
 import numpy as np
 
@@ -9,6 +9,8 @@ def conv_as_matmul(image, weights, stride):
     columns = np.empty((C, R, S, rows, cols), np.float32)
     for r in range(R):
         for s in range(S):
-            columns[:, r, s] = image[:, r : r + stride * rows : stride, s : s + stride * cols : stride][:, :rows, :cols]
+            columns[:, r, s] = image[:, r : r + stride * rows : stride, s : s + stride * cols : stride][
+                :, :rows, :cols
+            ]
     columns = columns.reshape(C * R * S, rows * cols)
     return columns, (weights.reshape(F, -1) @ columns).reshape(F, rows, cols)

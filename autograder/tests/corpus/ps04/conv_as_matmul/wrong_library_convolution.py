@@ -1,4 +1,4 @@
-"""5 points: the library gives the result, but no columns."""
+"""3 points: the library gives the result, but no columns."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""7 points: the lanes of a warp write far from each other, with atomics."""
+"""5 points: the lanes of a warp write far from each other, with atomics."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""7 points: one thread does everything, a sector for each number."""
+"""5 points: one thread does everything, a sector for each number."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""10 points: a grid-stride loop, which makes one round here."""
+"""8 points: a grid-stride loop, which makes one round here."""
 
 from numba import cuda
 

@@ -1,4 +1,4 @@
-"""7 points: the lanes of a warp write far from each other: right, and every lane opens a sector of its own."""
+"""5 points: the lanes of a warp write far from each other: right, and every lane opens a sector of its own."""
 
 from numba import cuda
 

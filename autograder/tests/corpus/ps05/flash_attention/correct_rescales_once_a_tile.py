@@ -1,4 +1,4 @@
-"""15 points: the scores of 16 keys first, then one new maximum for all of them, and one rescaling."""
+"""13 points: the scores of 16 keys first, then one new maximum for all of them, and one rescaling."""
 
 import math
 

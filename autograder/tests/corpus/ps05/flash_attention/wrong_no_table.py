@@ -1,4 +1,4 @@
-"""9 points: every thread walks through all keys and values in memory."""
+"""7 points: every thread walks through all keys and values in memory."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""3 points: fetches the next keys while others still use these."""
+"""2 points: fetches the next keys while others still use these."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""10 points: no table: five atomics for each place, which are no loads."""
+"""8 points: no table: five atomics for each place, which are no loads."""
 
 from numba import cuda, float32
 

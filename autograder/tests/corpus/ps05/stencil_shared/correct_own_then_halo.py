@@ -1,4 +1,4 @@
-"""15 points: everybody fetches a place of its own, and the threads at the edge of the block fetch the halo; the factor in 64 bits."""
+"""13 points: everybody fetches a place of its own, and the threads at the edge of the block fetch the halo; the factor in 64 bits."""
 
 from numba import cuda, float32
 

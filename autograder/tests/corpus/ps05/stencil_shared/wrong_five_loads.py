@@ -1,4 +1,4 @@
-"""10 points: no table: five loads for each place."""
+"""8 points: no table: five loads for each place."""
 
 from numba import cuda, float32
 

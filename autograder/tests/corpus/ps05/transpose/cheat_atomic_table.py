@@ -1,4 +1,4 @@
-"""11 points: a table whose columns lie in one bank, read with atomics."""
+"""9 points: a table whose columns lie in one bank, read with atomics."""
 
 from numba import cuda, float32
 

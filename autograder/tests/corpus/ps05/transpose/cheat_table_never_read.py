@@ -1,4 +1,4 @@
-"""7 points: fills a table without conflicts, and then stores naively."""
+"""5 points: fills a table without conflicts, and then stores naively."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""15 points: turns the table's indices on the way in, not on the way out."""
+"""13 points: turns the table's indices on the way in, not on the way out."""
 
 from numba import cuda, float32
 

@@ -1,4 +1,4 @@
-"""7 points: no table: every lane stores into a row of its own."""
+"""5 points: no table: every lane stores into a row of its own."""
 
 from numba import cuda
 

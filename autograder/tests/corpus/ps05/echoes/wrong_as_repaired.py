@@ -1,0 +1,19 @@
+"""3 points: the yard's repair: zeros, and each lane's counts side by side as before."""
+
+from numba import cuda, int32
+
+
+@cuda.jit
+def echoes(x, out):
+    table = cuda.shared.array(1024, int32)
+    lane = cuda.threadIdx.x
+    for place in range(lane, 1024, 32):
+        table[place] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        table[32 * lane + x[i]] += 1
+    cuda.syncthreads()
+    total = 0
+    for other in range(32):
+        total += table[32 * other + lane]
+    cuda.atomic.add(out, lane, total)
