@@ -83,7 +83,7 @@ def void(course: Course, task: str, leave_out: bool) -> Change:
         raise UserError(f"{course.assignment.name} has no other task; without --leave-out all get its points")
     ratio = 1 + sum(cells.values()) / sum(points.values())
     ratios = given | dict.fromkeys(points, ratio)
-    worth |= {name: round(ratio * value, 2) for name, value in points.items()}
+    worth |= {name: ratio * value for name, value in points.items()}
     told = f"{task} is left out; the others count {ratio:.4g} times as much, so that the set keeps its points"
     return course.change(told, worth=worth, entered=_rescored(course, ratios))
 
@@ -96,7 +96,7 @@ def new_points(course: Course, task: str, points: float) -> Change:
         raise UserError(
             f"{task} counts nothing, or would; `autograder void {task} --leave-out` leaves it out"
         )
-    worth = {cell: round(each * points / before, 2) for cell, each in cells.items()}
+    worth = {cell: each * points / before for cell, each in cells.items()}
     told = f"{task} is worth {figure(points)} points instead of {figure(before)}"
     return course.change(told, worth=worth, entered=_rescored(course, dict.fromkeys(cells, points / before)))
 
@@ -152,7 +152,7 @@ def _rescored(course: Course, ratios: Mapping[str, float | None]) -> dict[str, d
         for cell, ratio in ratios.items():
             score = fields.get(f"score {cell}")
             if score is not None:
-                new = None if ratio is None else round(score * ratio, 2)
+                new = None if ratio is None else score * ratio
                 found.setdefault(student, {})[f"score {cell}"] = (score, new)
     return found
 

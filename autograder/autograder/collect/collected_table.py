@@ -50,7 +50,7 @@ def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> I
     counts = Counter(row.state for row in found.rows if row.state != "nothing")
     yield (
         ", ".join(f"{counts[state]} {state}" for state in (*TAKEN, "refused") if counts[state])
-        or "nothing found"
+        or ("no work" if found.asking else "nothing found")
     )
     for place, why in found.left:
         yield f"not taken: {place}: {why}"

@@ -51,7 +51,7 @@ class CellVerdict:
         """The same share of other points; all of them where they are given, or are none."""
         if given or not most:
             return replace(self, points=most, max=most, state="full")
-        points = None if self.points is None else round(self.points * most / self.max, 2)
+        points = None if self.points is None else self.points * most / self.max
         return replace(self, points=points, max=most)
 
 

@@ -115,6 +115,8 @@ def page(root, student):
         (["void", "ps01/explain"], (32, 35), (20, 35), "everybody has its 5 points"),
         (["void", "ps01/explain", "--leave-out"], (31.5, 35), (17.5, 35), "is left out"),
         # 12 of 15 are 8 of 10; 4 of 5 are 8 of 10
+        # 15 + 4 and 0 + 3 of 20 points
+        (["void", "ps01/time_it", "--leave-out"], (33.25, 35), (5.25, 35), "1.75 times as much"),
         (["points", "ps01/time_it", "10"], (27, 30), (13, 30), "worth 10 points instead of 15"),
         (["points", "ps01/explain", "10"], (35, 40), (21, 40), "worth 10 points instead of 5"),
     ],
