@@ -19,8 +19,9 @@
 # A warm-up has three cells. The first draws what is asked, **before you write a line**: threads are circles
 # with their number, arrays are rows of boxes, and the faint numbers are what shall stand in the boxes of `out`.
 # In the second you write in the place of `raise NotImplementedError()`, and delete that line. The third runs
-# your kernel, draws what *your* threads did, and checks it with other numbers too. Blue lines are reads, green
-# lines are writes, and orange marks what is wrong.
+# your kernel, draws what *your* threads did, and checks it with other numbers and other sizes too: a row of the
+# table below it. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a
+# changed one costs the row. Blue lines are reads, green lines are writes, and orange marks what is wrong.
 #
 # A right answer opens the next warm-up. If you are stuck, put `grade("ps00/number", "show me")`, with the name
 # of the warm-up, into a cell of your own: it shows an answer and opens the next as well. After a restart run all

@@ -18,7 +18,9 @@
 # numbers does, and the compiler decides which thread does it.
 #
 # **About 5 hours** (estimated), after chapter 8. Of the 100 points 9 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 #
 # Triton has wheels for Linux (Windows: WSL; or Colab). Where it is not installed, this set cannot be solved,
 # and where it is graded without Triton nobody loses a point.
@@ -85,7 +87,7 @@ puzzle("ps12/squares", ...)
 # ```
 #
 # `x` is the address of the first number, so `x + i` are `BLOCK` addresses, and there is no `x.size`: what a
-# kernel must know of its arrays, it is told. A program runs as one block of `32 * num_warps` threads (4 warps
+# kernel needs to know of its arrays, it is told. A program runs as one block of `32 * num_warps` threads (4 warps
 # unless you say otherwise), and `BLOCK` is a power of two. Triton spreads the numbers over the threads. Where
 # there are enough for it, a thread gets 4 neighbours, which it loads and stores with one instruction.
 #

@@ -18,7 +18,9 @@
 # training step, forward and backward, and then the run in which a network learns with nothing but them.
 #
 # **About 8 hours** (estimated), after chapter 13. Of the 100 points 1 needs a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
+# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
+# row.
 
 # %%
 import math
@@ -326,8 +328,8 @@ grade("ps13/activation", activation)
 # grad_shift = grad_y.sum(axis=0)
 # ```
 #
-# x, grad_y, y and grad_x are (rows, width), gain, shift and their gradients (width,). There are any number of
-# rows from 1 on, of 2 to 1,024 numbers, and eps is above 0. Rows may lie far from zero (around 4,096, with a
+# x, grad_y, y and grad_x are float32 (rows, width), gain, shift and their gradients (width,). There are any
+# number of rows from 1 on, of 2 to 1,024 numbers, and eps is above 0. Rows may lie far from zero (around 4,096, with a
 # spread of 1) or have no spread at all: then the mean of the squares less the square of the mean is all
 # rounding error, and the mean has to be taken away before anything is squared.
 #

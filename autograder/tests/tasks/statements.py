@@ -5,23 +5,22 @@ import re
 from corpus_files import SOLUTIONS
 
 VERBS = (
-    "Add Answer Apply Bring Choose Compute Copy Correct Count Cut Decide Divide Do Fill Find Follow Give "
-    "Go Guess Halve Hold Interpolate Keep Launch Lay Leave Let Make Mend Mind Put Read Reduce Return Run "
-    "Scan Set Skip Square Start Sum Take Use Wait Warm Wrap Write "
+    "Add Answer Apply Bring Choose Compute Copy Correct Count Cut Decide Divide Do Fetch Fill Find Follow "
+    "Give Go Guess Halve Hold Interpolate Keep Launch Lay Leave Let Make Mend Mind Multiply Put Read "
+    "Reduce Return Run Scan Set Skip Square Start Subtract Sum Take Use Wait Warm Wrap Write "
 ).split()
 """First words of sentences that ask for something."""
 OTHERS = (
-    "A About Adam Adding After All Amdahl An And As At Attention Barriers Before Between Biases Blocks "
-    "Both But Chapter Each Edges Every First Five For Four Giving Going Hardly Here How If In It Its Job "
-    "Kubernetes Last Launched Limits Mean Measurements Mixed More Near Neighbouring Neighbours Noise "
-    "Noting Now Numbers Of On One Only Otherwise Parameters Powers Running Scanning Seconds Serving Since "
-    "So Some Somebody State Stored Straight Strides That The Their Then There These They This Thread "
-    "Threads Three Through To Together Tokens Two Until Warmth Water Weights What Whatever When Where "
-    "Which Whole Why With You Your "
+    "A About Adam Adding Addresses After All Amdahl An And Arrays As At Attention Barriers Batch Before "
+    "Between Biases Blocks Both But Chapter Configurations Counted Each Edges Eight Every Everything Far "
+    "First Five For Forward Four Giving Going Hardly Here How If In It Its Job Kubernetes Large Last "
+    "Launched Layer Length Limits Logits Mean Measurements Memory Mixed Moments More Near Neighbouring "
+    "Neighbours Noise Noting Now Numbers Of On Once One Only Otherwise Parameters Powers Rows Running "
+    "Scanning Scores Seconds Serving Sides Since So Softmax Some Somebody State Stored Straight Strides "
+    "That The Their Then There These They This Those Thread Threads Three Through Tiles To Together "
+    "Tokens Triton Two Until Warmth Water Weights What Whatever When Where Which Whole Why With You Your "
 ).split()
 """First words of sentences that tell, or that may ask behind a comma."""
-WITHOUT = ("ps00", "ps12", "ps13")
-"""Sets that are being written: they get their domains, and a row for each sentence, when they are."""
 LEAD = (
     r"(?:So|Then|First|Otherwise|Now|Here|"
     r"(?:Together|If|For|When|Where|In|With|Until|Before|To)\b[^,]*,)\s+"

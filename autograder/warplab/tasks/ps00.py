@@ -3,6 +3,7 @@
 import numpy as np
 
 from warplab.tasks.declaration import task
+from warplab.tasks.domain import PLAIN, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item
 from warplab.tasks.warm_ups import WarmUp
 
@@ -36,10 +37,14 @@ class NumberWarmUp(WarmUp):
 
     entry, arguments = "number", ("out",)
     said = "One line, and every thread ran it: `t` was another number in each of them."
+    domain = {"threads": Whole(upto=1024)}
 
     def make_cases(self, rng):
         sizes = 8, int(rng.integers(9, 33)), 1
-        return [Case(f"{n} threads", {"blocks": 1, "threads": n}, "right") for n in sizes]
+        return [self.at(rng, {"threads": n}) for n in sizes]
+
+    def at(self, rng, place):
+        return Case(f"{place['threads']} threads", {"blocks": 1, "threads": place["threads"]}, "right")
 
     def result(self, inputs):
         return {"out": ((inputs["threads"],), "int32")}
@@ -54,14 +59,19 @@ class DoubleWarmUp(OneArray):
 
     entry = "double"
     said = "Each thread has read one number, kept it, and written one. None knows of the other."
+    domain = {"threads": Whole(upto=1024)}
 
     def make_cases(self, rng):
         n = int(rng.integers(3, 20))
         return [
             self.case("two threads", np.array([3, 5], np.float32), 1, 2),
             self.case("two threads, other numbers", small(rng, 2), 1, 2),
-            self.case(f"{n} threads", small(rng, n), 1, n),
+            self.at(rng, {"threads": n}),
         ]
+
+    def at(self, rng, place):
+        n = place["threads"]
+        return self.case(f"{n} threads", small(rng, n), 1, n)
 
     def reference(self, inputs):
         return {"out": 2.0 * inputs["x"]}
@@ -73,12 +83,21 @@ class BoundsWarmUp(OneArray):
 
     entry = "bounds"
     said = "Threads 5, 6 and 7 ran the kernel too, found that they have no number, and were done."
+    domain = {"numbers": Whole(upto=257), "threads": Whole(upto=1024)}
 
     def make_cases(self, rng):
         return [
             self.case(f"{n} numbers, 8 threads", digits(n) if n == 5 else small(rng, n), 1, 8)
             for n in (5, int(rng.integers(2, 5)), 8, 1)
         ]
+
+    def fits(self, place):
+        """No more numbers than threads: the next warm-up but two is about the others."""
+        return place["numbers"] <= place["threads"]
+
+    def at(self, rng, place):
+        n, threads = place["numbers"], place["threads"]
+        return self.case(f"{n} numbers, {threads} threads", small(rng, n), 1, threads)
 
     def reference(self, inputs):
         return {"out": 1.0 + inputs["x"]}
@@ -90,17 +109,20 @@ class PlaneWarmUp(WarmUp):
 
     entry, arguments = "plane", ("out",)
     said = "In memory one row follows the other, and threads that are neighbours in x write side by side."
+    domain = {"rows": Whole(upto=1024), "columns": Whole(upto=1024)}
 
     def make_cases(self, rng):
         sizes = (3, 4), tuple(map(int, rng.permutation(np.arange(2, 9))[:2])), (1, 6), (5, 1)
-        return [
-            Case(
-                f"{rows} rows of {columns}",
-                {"blocks": 1, "threads": (columns, rows), "shape": (rows, columns)},
-                "right",
-            )
-            for rows, columns in dict.fromkeys(sizes)
-        ]
+        return [self.at(rng, {"rows": rows, "columns": columns}) for rows, columns in dict.fromkeys(sizes)]
+
+    def fits(self, place):
+        """A block has at most 1,024 threads."""
+        return place["rows"] * place["columns"] <= 1024
+
+    def at(self, rng, place):
+        rows, columns = place["rows"], place["columns"]
+        inputs = {"blocks": 1, "threads": (columns, rows), "shape": (rows, columns)}
+        return Case(f"{rows} rows of {columns}", inputs, "right")
 
     def result(self, inputs):
         return {"out": (inputs["shape"], "int32")}
@@ -116,13 +138,17 @@ class BlocksWarmUp(WarmUp):
 
     entry, arguments = "blocks", ("out",)
     said = "Your first line is what `cuda.grid(1)` gives, and from here on it is used."
+    domain = {"blocks": Whole(upto=65), "threads": Whole(upto=1024)}
 
     def make_cases(self, rng):
         sizes = (3, 4), (int(rng.integers(2, 9)), int(rng.integers(5, 40))), (1, 7), (7, 1)
-        return [
-            Case(f"{blocks} blocks of {threads}", {"blocks": blocks, "threads": threads}, "right")
-            for blocks, threads in sizes
-        ]
+        return [self.at(rng, {"blocks": blocks, "threads": threads}) for blocks, threads in sizes]
+
+    def fits(self, place):
+        return place["blocks"] * place["threads"] <= 2100
+
+    def at(self, rng, place):
+        return Case(f"{place['blocks']} blocks of {place['threads']}", dict(place), "right")
 
     def result(self, inputs):
         return {"out": ((inputs["blocks"] * inputs["threads"],), "int32")}
@@ -138,6 +164,7 @@ class StrideWarmUp(OneArray):
     entry = "stride"
     items = (Item("right", 1, "structure", "The numbers are right, and one thread does each"),)
     said = "Eight threads have done 20 numbers; four of them had three, the others two."
+    domain = {"numbers": Whole(upto=257), "blocks": Whole(upto=5), "threads": Whole(upto=32)}
 
     def make_cases(self, rng):
         n = int(rng.integers(100, 200))
@@ -146,6 +173,10 @@ class StrideWarmUp(OneArray):
             self.case(f"{n} numbers, 3 blocks of 8", small(rng, n), 3, 8),
             self.case("5 numbers, 2 blocks of 4", small(rng, 5), 2, 4),
         ]
+
+    def at(self, rng, place):
+        n, blocks, threads = place.values()
+        return self.case(f"{n} numbers, {blocks} blocks of {threads}", small(rng, n), blocks, threads)
 
     def reference(self, inputs):
         return {"out": 1.0 + inputs["x"]}
@@ -169,13 +200,18 @@ class SharedWarmUp(OneArray):
 
     entry = "shared"
     said = "The number that thread 0 writes was read by thread 3: threads of a block pass on numbers there."
+    domain = {"blocks": Whole(upto=257)}
 
     def make_cases(self, rng):
         blocks = int(rng.integers(3, 9))
         return [
             self.case("2 blocks of 4", digits(8), 2, 4),
-            self.case(f"{blocks} blocks of 4", small(rng, 4 * blocks), blocks, 4),
+            self.at(rng, {"blocks": blocks}),
         ]
+
+    def at(self, rng, place):
+        blocks = place["blocks"]
+        return self.case(f"{blocks} blocks of 4", small(rng, 4 * blocks), blocks, 4)
 
     def reference(self, inputs):
         return {"out": inputs["x"].reshape(-1, 4)[:, ::-1].ravel().astype(float)}
@@ -187,12 +223,16 @@ class BarrierWarmUp(OneArray):
 
     entry = "barrier"
     said = "The barrier lets nobody read before all have written, however far one warp is ahead of the other."
+    domain = {"x": Values("float32", PLAIN, "rising", "falling", "signed zeros")}  # and 64 of them
 
     def make_cases(self, rng):
         return [
             self.case("64 threads", digits(64), 1, 64),
             self.case("64 threads, other numbers", small(rng, 64), 1, 64),
         ]
+
+    def at(self, rng, place):
+        return self.case("64 threads, fractions", self.domain["x"].draw(rng, place["x"], 64), 1, 64)
 
     def reference(self, inputs):
         return {"out": np.roll(inputs["x"], -8).astype(float)}
@@ -204,6 +244,11 @@ class PairWarmUp(OneArray):
 
     entry = "pair"
     said = "Half of the numbers are left. Once more, and it is a quarter: chapter 3 adds up a million so."
+    domain = {
+        "sums": Whole(upto=257),
+        "threads": Whole(upto=257),
+        "more": Whole(0, 2, says=("there may be more threads than that",)),
+    }
 
     def make_cases(self, rng):
         n = int(rng.integers(9, 16))
@@ -211,6 +256,11 @@ class PairWarmUp(OneArray):
             self.case("16 numbers, 1 block of 12", digits(16), 1, 12),
             self.case(f"{2 * n} numbers, 2 blocks of 8", small(rng, 2 * n), 2, 8),
         ]
+
+    def at(self, rng, place):
+        n, threads = 2 * place["sums"], place["threads"]
+        blocks = -(-place["sums"] // threads) + place["more"]
+        return self.case(f"{n} numbers, {blocks} blocks of {threads}", small(rng, n), blocks, threads)
 
     def result(self, inputs):
         return {"out": ((inputs["x"].size // 2,), "float32")}
@@ -225,6 +275,7 @@ class RowSumWarmUp(OneArray):
 
     entry = "row_sum"
     said = "Five reads, five additions in a register; a single write is enough."
+    domain = {"rows": Whole(upto=65), "columns": Whole(upto=257), "threads": Whole(upto=32)}
 
     def make_cases(self, rng):
         rows, columns = int(rng.integers(5, 9)), int(rng.integers(6, 12))
@@ -233,6 +284,11 @@ class RowSumWarmUp(OneArray):
             self.case(f"{rows} rows of {columns}, 2 blocks of 4", small(rng, rows, columns), 2, 4),
             self.case("4 rows of 1, 4 threads", small(rng, 4, 1), 1, 4),
         ]
+
+    def at(self, rng, place):
+        rows, columns, threads = place.values()
+        told = f"{rows} rows of {columns}, blocks of {threads}"
+        return self.case(told, small(rng, rows, columns), -(-rows // threads), threads)
 
     def result(self, inputs):
         return {"out": ((len(inputs["x"]),), "float32")}
@@ -247,16 +303,23 @@ class AtomicWarmUp(OneArray):
 
     entry, atomics = "atomic", True
     said = "Ten additions, one after the other, and none is lost. In what order, nobody promises."
+    domain = {"numbers": Whole(), "threads": Whole(upto=257)}
 
     def make_cases(self, rng):
         n = int(rng.integers(70, 96))
-        cases = [
-            self.case("10 numbers, 3 blocks of 4", digits(10), 3, 4),
-            self.case(f"{n} numbers, 3 blocks of 32", small(rng, n), 3, 32),
-        ]
-        for case in cases:
-            case.inputs["out"] = np.zeros(1, np.float32)
-        return cases
+        return [self.added(digits(10), 4), self.added(small(rng, n), 32)]
+
+    def added(self, x, threads):
+        blocks = -(-x.size // threads)
+        case = self.case(f"{x.size} numbers, {blocks} blocks of {threads}", x, blocks, threads)
+        case.inputs["out"] = np.zeros(1, np.float32)
+        return case
+
+    def fits(self, place):
+        return place["numbers"] <= 33 * place["threads"]
+
+    def at(self, rng, place):
+        return self.added(small(rng, place["numbers"]), place["threads"])
 
     def result(self, inputs):
         return {"out": ((1,), "float32")}
@@ -274,18 +337,22 @@ class TileWarmUp(OneArray):
         Item("right", 1, "structure", "The numbers are right, and a block reads each of its tile's once"),
     )
     said = "Each number came from global memory once and was read four times in the table, as in chapter 4."
+    domain = {"down": Whole(upto=33), "across": Whole(upto=33)}
 
     def make_cases(self, rng):
-        rows, columns = (2 * int(n) for n in rng.permutation(np.arange(2, 6))[:2])
+        down, across = (int(n) for n in rng.permutation(np.arange(2, 6))[:2])
         return [
             self.case("4 x 4, tiles of 2 x 2", digits(4, 4), (2, 2), (2, 2)),
-            self.case(
-                f"{rows} x {columns}, tiles of 2 x 2",
-                small(rng, rows, columns),
-                (columns // 2, rows // 2),
-                (2, 2),
-            ),
+            self.at(rng, {"down": down, "across": across}),
         ]
+
+    def fits(self, place):
+        return place["down"] * place["across"] <= 100
+
+    def at(self, rng, place):
+        rows, columns = 2 * place["down"], 2 * place["across"]
+        blocks = place["across"], place["down"]
+        return self.case(f"{rows} x {columns}, tiles of 2 x 2", small(rng, rows, columns), blocks, (2, 2))
 
     def reference(self, inputs):
         rows, columns = inputs["x"].shape

@@ -1,15 +1,18 @@
 """Problem set 12, one kernel in three languages: kernels in Triton beside numba and CUDA C++."""
 
+import functools
+
 import numpy as np
 
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, DriverTask, task
-from warplab.tasks.domain import Whole
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 WIDEST = 4  # numbers of float32 that a thread asks for at once: 16 bytes
 LANES = 32
+COLUMNS = Whole(1, 4096, says=("columns from 1 to 4,096",), upto=1024)  # a case of its own has 4,096
 PROGRAMS = 32  # of layer_norm_backward: those whose sums have a place in `partial`
 
 
@@ -36,6 +39,15 @@ class VectorAdd(TritonTask):
         Item("any", 3, title="Any length"),
         Item("wide", 4, "structure", "A thread asks for four numbers at once"),
     )
+
+    domain = {
+        "n": Whole(upto=2050),
+        "x": Values("float32", PLAIN, "signed zeros", "negative", "subnormal", "large"),
+    }
+
+    def at(self, rng, place):
+        x, y = (self.domain["x"].draw(rng, place["x"], place["n"]) for _ in range(2))
+        return Case(f"any, {so_many(place['n'], 'number')}", {"x": x, "y": y}, "any")
 
     def make_cases(self, rng):
         def vectors(item, count):
@@ -80,6 +92,23 @@ class FusedSoftmax(TritonTask):
         Item("once", 4, "structure", "Each number is read once and written once"),
         Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
     )
+
+    domain = {
+        "rows": Whole(upto=9),
+        "columns": COLUMNS,
+        "gap": Whole(0, says=("at least columns",), upto=33),
+        "x": Values("float32", PLAIN, "equal", "zeros", "large", "below -1e9", "largest"),
+    }
+
+    def fits(self, place):
+        return place["rows"] * place["columns"] <= 4200
+
+    def at(self, rng, place):
+        rows, columns, gap, kind = place.values()
+        far = kind in ("large", "below -1e9", "largest")
+        case = self.matrix(rng, "large" if far else "apart" if gap else "rows", rows, columns, gap)
+        case.inputs["x"][:, :columns] = self.domain["x"].draw(rng, kind, (rows, columns))
+        return case
 
     @staticmethod
     def matrix(rng, item, rows, columns, gap=0, size=1.0, centre=0.0):
@@ -173,15 +202,31 @@ class LayerNorm(Normalised):
     items = (
         Item("rows", 3, title="Rows of any length up to 4,096"),
         Item("far", 2, title="Rows whose numbers lie far from zero and close together"),
-        Item("eps", 2, title="Rows that hardly vary, and rows of one number"),
+        Item("eps", 2, title="Rows that hardly vary, and short rows"),
         Item("once", 3, "structure", "x is read once"),
     )
+    domain = {
+        "rows": Whole(upto=9),
+        "columns": COLUMNS,
+        "x": Values("float32", PLAIN, "rising", "equal", "zeros"),
+    }
+
+    def fits(self, place):
+        return place["rows"] * place["columns"] <= 4200
+
+    def at(self, rng, place):
+        count, columns, kind = place.values()
+        varied = kind in (PLAIN, "rising") and columns > 127
+        case = self.rows(rng, "rows" if varied else "eps", count, columns)
+        case.inputs["x"][:] = self.domain["x"].draw(rng, kind, (count, columns))
+        return case
+
+    def rows(self, rng, item, count, columns, size=1.0, centre=0.0, eps=1e-5):
+        inputs = self.matrices(rng, count, columns, size, centre) | {"eps": float(eps)}
+        return Case(f"{item}, {so_many(count, 'row')} of {columns}", inputs, item)
 
     def make_cases(self, rng):
-        def rows(item, count, columns, size=1.0, centre=0.0, eps=1e-5):
-            inputs = self.matrices(rng, count, columns, size, centre) | {"eps": float(eps)}
-            return Case(f"{item}, {so_many(count, 'row')} of {columns}", inputs, item)
-
+        rows = functools.partial(self.rows, rng)
         return [
             rows("rows", 4, 128),
             rows("rows", 3, 2 * rng.integers(150, 600) + 1),
@@ -242,8 +287,24 @@ class LayerNormBackward(Normalised):
         Item("time", 2, "time", "Time, beside a copy of as many bytes (CUDA only)"),
     )
 
-    def rows(self, rng, item, count, columns, only=()):
+    domain = {
+        "rows": Whole(upto=70),
+        "columns": COLUMNS,
+        "x": Values("float32", PLAIN, "equal", "negative", "large"),
+        "asked": Choice("dx", "parameters"),
+    }
+
+    def fits(self, place):
+        return place["rows"] * place["columns"] <= 4200
+
+    def at(self, rng, place):
+        count, columns, kind, asked = place.values()
+        x = self.domain["x"].draw(rng, kind, (count, columns))
+        return self.rows(rng, asked, count, columns, ("dx",) if asked == "dx" else ("dgamma", "dbeta"), x)
+
+    def rows(self, rng, item, count, columns, only=(), drawn=None):
         inputs = self.matrices(rng, count, columns, rng.uniform(0.5, 3), rng.uniform(0, 2))
+        inputs["x"] = inputs["x"] if drawn is None else drawn
         x = inputs["x"].astype(np.float64)
         mean, rstd = x.mean(axis=1), 1 / np.sqrt(x.var(axis=1) + 1e-3)
         inputs |= {"mean": mean.astype(np.float32), "rstd": rstd.astype(np.float32)}

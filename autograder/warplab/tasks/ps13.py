@@ -21,6 +21,7 @@ Points: linear 16, activation 6, layer_norm 12, cross_entropy 10, adamw 9, train
 10, embedding 5, train_text 7. Together 95; five more are for the question that a person reads.
 """
 
+import functools
 import math
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ from warplab.models.drawn_digits import drawn_digits
 from warplab.models.training_runs import TIMED, WEIGHTS, density, gelu, gelu_slope, mlp_run, mlp_start
 from warplab.tasks.compare import gradient_check, sum_tolerance
 from warplab.tasks.declaration import DriverTask, task
+from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 from warplab.tasks.text_run import LETTERS, RHYME, TEXT_WEIGHTS, text_run, text_start, tokens_of
 
@@ -74,6 +76,7 @@ class TrainingTask(DriverTask):
     SHARE = 1 / 4
     through = "y"
     differentiable = ()
+    corners = 4
 
     def forward(self, inputs):
         raise NotImplementedError
@@ -150,6 +153,22 @@ class Linear(TrainingTask):
         Item("sectors", 5, "structure", "Each number is fetched about once a tile, in whole sectors"),
     )
 
+    domain = {
+        "batch": Whole(upto=70),
+        "inputs": Whole(upto=70),
+        "outputs": Whole(upto=70),
+        "first": Whole(0, says=("x may have more rows than the batch",), upto=70),
+        "asked": Choice("forward", "inputs", "weights", "bias"),
+    }
+    parts = {"forward": ("y",), "inputs": ("grad_x",), "weights": ("grad_w",), "bias": ("grad_b",)}
+
+    def fits(self, place):
+        return place["batch"] * place["inputs"] * place["outputs"] <= 40_000
+
+    def at(self, rng, place):
+        batch, inputs, outputs, first, asked = place.values()
+        return self.layer(rng, asked, batch, inputs, outputs, first, self.parts[asked])
+
     @staticmethod
     def layer(rng, item, batch, inputs, outputs, first=0, only=()):
         rows = first + batch + (3 if first else 0)
@@ -165,13 +184,11 @@ class Linear(TrainingTask):
 
     def make_cases(self, rng):
         cases = []
-        for item, result in zip(
-            ("forward", "inputs", "weights", "bias"), ("y", "grad_x", "grad_w", "grad_b"), strict=True
-        ):
+        for item, only in self.parts.items():
             cases += [
-                self.layer(rng, item, 1, 1, 1, only=(result,)),
-                self.layer(rng, item, odd(rng, 2, 5), 17, odd(rng, 2, 5), int(rng.integers(3, 9)), (result,)),
-                self.layer(rng, item, 17, 49, 33, only=(result,)),
+                self.layer(rng, item, 1, 1, 1, only=only),
+                self.layer(rng, item, odd(rng, 2, 5), 17, odd(rng, 2, 5), int(rng.integers(3, 9)), only),
+                self.layer(rng, item, 17, 49, 33, only=only),
             ]
         return [*cases, self.layer(rng, "sectors", 48, 96, 64, 32)]
 
@@ -241,12 +258,31 @@ class Activation(TrainingTask):
         Item("sectors", 1, "structure", "Nothing is read or written twice"),
     )
 
-    def make_cases(self, rng):
-        def numbers(item, rows, cols, x=None, only=()):
-            x = normal(rng, rows, cols, size=2.0) if x is None else x.astype(np.float32).reshape(rows, cols)
-            inputs = {"x": x, "grad_y": normal(rng, rows, cols), "far": int(item == "far")}
-            return Case(f"{item}, {rows} x {cols}", inputs, item, only)
+    domain = {
+        "rows": Whole(upto=257),
+        "columns": Whole(),
+        "x": Values("float32", PLAIN, "signed zeros", "negative", "subnormal", "large", "largest"),
+        "asked": Choice("forward", "backward"),
+    }
 
+    def fits(self, place):
+        return place["rows"] * place["columns"] <= 4200
+
+    def at(self, rng, place):
+        rows, cols, kind, asked = place.values()
+        x = self.domain["x"].draw(rng, kind, (rows, cols))
+        if kind.startswith("large"):
+            return self.numbers(rng, "far", rows, cols, x)
+        return self.numbers(rng, asked, rows, cols, x, ("y",) if asked == "forward" else ("grad_x",))
+
+    @staticmethod
+    def numbers(rng, item, rows, cols, x=None, only=()):
+        x = normal(rng, rows, cols, size=2.0) if x is None else x.astype(np.float32).reshape(rows, cols)
+        inputs = {"x": x, "grad_y": normal(rng, rows, cols), "far": int(item == "far")}
+        return Case(f"{item}, {rows} x {cols}", inputs, item, only)
+
+    def make_cases(self, rng):
+        numbers = functools.partial(self.numbers, rng)
         far = np.concatenate([10.0 ** rng.uniform(1, 25, 20), rng.uniform(5, 40, 19), [0.0]])
         return [
             numbers("forward", 1, 1, only=("y",)),
@@ -315,6 +351,24 @@ class LayerNormBothWays(TrainingTask):
         Item("sectors", 3, "structure", "Rows are fetched seldom"),
     )
 
+    domain = {
+        "rows": Whole(upto=70),
+        "width": Whole(2, 1024, says=("of 2 to 1,024 numbers",)),
+        "x": Values("float32", PLAIN, "negative", "equal", "zeros"),
+        "asked": Choice("forward", "inputs", "parameters"),
+    }
+    parts = {"forward": ("y",), "inputs": ("grad_x",), "parameters": ("grad_gain", "grad_shift")}
+
+    def fits(self, place):
+        return place["rows"] * place["width"] <= 4200
+
+    def at(self, rng, place):
+        count, width, kind, asked = place.values()
+        x = self.domain["x"].draw(rng, kind, (count, width))
+        if kind in ("equal", "zeros"):
+            return self.rows(rng, "far", count, width, ("y", "grad_shift"), x)
+        return self.rows(rng, asked, count, width, self.parts[asked], x)
+
     @staticmethod
     def rows(rng, item, count, width, only=(), x=None):
         x = normal(rng, count, width, size=2.0) + np.float32(rng.uniform(-1, 1)) if x is None else x
@@ -329,10 +383,9 @@ class LayerNormBothWays(TrainingTask):
         return Case(f"{item}, {count} x {width}, eps {inputs['eps']:.1e}", inputs, item, only)
 
     def make_cases(self, rng):
-        parts = {"forward": ("y",), "inputs": ("grad_x",), "parameters": ("grad_gain", "grad_shift")}
         cases = [
             self.rows(rng, item, *shape, only)
-            for item, only in parts.items()
+            for item, only in self.parts.items()
             for shape in (
                 (3, odd(rng, 17, 25)),
                 (odd(rng, 17, 20), 6),
@@ -430,6 +483,24 @@ class CrossEntropy(TrainingTask):
         Item("large", 2, title="Logits far from zero"),
         Item("sectors", 3, "structure", "Forward and backward are one pass over the logits"),
     )
+
+    domain = {
+        "batch": Whole(upto=257),
+        "classes": Whole(2, says=("any numbers from 1 and 2 on",)),
+        "first": Whole(0, says=("labels[first : first + batch]",), upto=70),
+        "logits": Values("float32", PLAIN, "equal", "negative", "ties"),
+        "asked": Choice("loss", "gradient"),
+    }
+
+    def fits(self, place):
+        return place["batch"] * place["classes"] <= 4200
+
+    def at(self, rng, place):
+        batch, classes, first, kind, asked = place.values()
+        only = ("losses",) if asked == "loss" else ("grad_logits",)
+        case = self.rows(rng, asked, batch, classes, only=only, first=first)
+        case.inputs["logits"] = self.domain["logits"].draw(rng, kind, (batch, classes))
+        return case
 
     @staticmethod
     def rows(rng, item, batch, classes, size=2.0, only=(), first=0):
@@ -545,10 +616,23 @@ class AdamW(DriverTask):
         Item("bytes", 3, "structure", "28 bytes a parameter"),
     )
 
+    domain = {
+        "n": Whole(),
+        "step": Whole(says=("`step` counts from 1",), upto=9000),
+        "grads": Values("float32", PLAIN, "equal", "zeros"),
+        "asked": Choice("moments", "weights"),
+    }
+
+    def at(self, rng, place):
+        n, step, kind, asked = place.values()
+        item = "moments" if asked == "moments" else "update" if step >= 3000 else "correction"
+        only = ("m", "v") if asked == "moments" else ("weights",)
+        return self.parameters(rng, item, n, step, only=only, drawn=self.domain["grads"].draw(rng, kind, n))
+
     @staticmethod
-    def parameters(rng, item, count, step, decay=0.0, only=()):
+    def parameters(rng, item, count, step, decay=0.0, only=(), drawn=None):
         count, step = int(count), int(step)
-        grads = normal(rng, count) * np.float32(10.0 ** rng.uniform(-3, 1))
+        grads = (normal(rng, count) if drawn is None else drawn) * np.float32(10.0 ** rng.uniform(-3, 1))
         fresh = step == 1
         inputs = {
             "grads": grads,
@@ -685,6 +769,25 @@ class TrainMlp(TrainingRun):
         Item("time", 0.5, "time", "Time of 128 steps, beside PyTorch's, operation by operation (CUDA only)"),
         Item("compiled", 0.5, "time", "Time of 128 steps, beside torch.compile's (CUDA only)"),
     )
+    domain = {
+        "side": Whole(1, 16, says=("up to 256 pixels",)),
+        "hidden": Whole(1, 128, says=("128 hidden numbers",)),
+        "classes": Whole(1, 10, says=("10 classes",)),
+        "batch": Whole(1, 128, says=("128 pictures in a batch",)),
+        "batches": Whole(1, 3, says=("there is at least one whole batch",)),
+        "steps": Whole(1, 6, says=("Of up to 6 steps",)),
+    }
+    corners = 3
+
+    def fits(self, place):
+        work = place["steps"] * place["batch"] * place["hidden"] * (place["side"] ** 2 + 10)
+        return work <= 100_000
+
+    def at(self, rng, place):
+        """With a rest that fills no batch, where a batch has more than one picture."""
+        side, hidden, classes, batch, batches, steps = place.values()
+        pictures = batch * batches + int(rng.integers(batch))
+        return self.run(rng, "short", pictures, side, hidden, classes, {"batch": batch} | strong(rng, steps))
 
     def make_cases(self, rng):
         counted = {"batch": 32} | strong(rng, COUNTED_STEPS)
@@ -777,6 +880,21 @@ class CausalAttention(TrainingTask):
         Item("memory", 2, "structure", "No square of scores in memory"),
     )
 
+    domain = {
+        "sequences": Whole(upto=5),
+        "length": Whole(1, 64, says=("a length of 1 to 64",)),
+        "width": Whole(1, 64, says=("a width of 1 to 64",)),
+        "asked": Choice("forward", "queries", "keys"),
+    }
+    parts = {"forward": ("out",), "queries": ("grad_q",), "keys": ("grad_k", "grad_v")}
+
+    def fits(self, place):
+        return place["sequences"] * place["length"] ** 2 * place["width"] <= 20_000
+
+    def at(self, rng, place):
+        sequences, length, width, asked = place.values()
+        return self.tokens(rng, asked, sequences, length, width, self.parts[asked])
+
     @staticmethod
     def tokens(rng, item, sequences, length, width, only=(), size=1.0):
         rows, inputs = int(sequences * length), {"length": int(length), "far": int(item == "large")}
@@ -785,15 +903,15 @@ class CausalAttention(TrainingTask):
         return Case(f"{item}, {sequences} of {length} rows, {width} wide", inputs, item, only)
 
     def make_cases(self, rng):
-        parts = {"forward": ("out",), "queries": ("grad_q",), "keys": ("grad_k", "grad_v")}
         return [
             *(
                 self.tokens(rng, item, *shape, only)
-                for item, only in parts.items()
+                for item, only in self.parts.items()
                 for shape in ((3, odd(rng, 2, 4), odd(rng, 2, 4)), (2, odd(rng, 17, 24), 4))
             ),
             self.tokens(rng, "forward", 1, 1, 1, ("out",)),
             self.tokens(rng, "large", 2, odd(rng, 4, 8), 16, size=60.0),
+            self.tokens(rng, "large", 1, 64, odd(rng, 2, 4), size=60.0),
             self.tokens(rng, "memory", 2, 32, 4),
         ]
 
@@ -887,6 +1005,22 @@ class Embedding(TrainingTask):
         Item("sectors", 2, "structure", "Neighbours fetch neighbours"),
     )
 
+    domain = {
+        "batch": Whole(upto=257),
+        "words": Whole(upto=257),
+        "width": Whole(upto=257),
+        "first": Whole(0, says=("y[t] = table[tokens[first + t]]",), upto=70),
+        "asked": Choice("forward", "backward"),
+    }
+
+    def fits(self, place):
+        return place["width"] * (place["batch"] + place["words"]) <= 4200
+
+    def at(self, rng, place):
+        batch, words, width, first, asked = place.values()
+        only = ("y",) if asked == "forward" else ("grad_table",)
+        return self.text(rng, asked, batch, words, width, first, only)
+
     @staticmethod
     def text(rng, item, count, words, width, first=0, only=()):
         inputs = {
@@ -968,6 +1102,25 @@ class TrainText(TrainingRun):
         Item("short", 2, title="A few steps, from other letters each time"),
         Item("learns", 2, title="The whole run: the loss falls as PyTorch's does"),
     )
+    domain = {
+        "length": Whole(1, 64, says=("Length and width are at most 64",)),
+        "sequences": Whole(upto=5),
+        "width": Whole(1, 64, says=("Length and width are at most 64",)),
+        "hidden": Whole(1, 128, says=("hidden numbers 128",)),
+        "letters": Whole(1, 64, says=("letters 64",)),
+        "steps": Whole(1, 3, says=("Of up to 3 steps",)),
+    }
+    corners = 2
+
+    def fits(self, place):
+        """Work of the products, and of attention."""
+        length, sequences, width, hidden, letters, steps = place.values()
+        work = 4 * width + 2 * hidden + letters + length
+        return steps * length * sequences * width * work <= 100_000
+
+    def at(self, rng, place):
+        length, sequences, width, hidden, letters, steps = place.values()
+        return self.run(rng, "short", length, sequences, width, hidden, letters, strong(rng, steps))
 
     def make_cases(self, rng):
         whole = TIMED | {"steps": 16, "rate": 0.03}

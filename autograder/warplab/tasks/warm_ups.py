@@ -37,6 +37,7 @@ class WarmUp(KernelTask):
 
     items = (Item("right", 1, title="The numbers are right"),)
     said = ""
+    corners = 3
 
     def worked(self):
         from warplab.tasks import worked_warm_ups

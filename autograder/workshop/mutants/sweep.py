@@ -14,6 +14,7 @@ import multiprocessing
 import multiprocessing.connection
 import os
 import resource
+import time
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -30,7 +31,7 @@ from workshop.mutants.notebook_cells import cells_for, given_to
 
 SEEDS = (20_261_122, 0)
 LIMIT_S = 5.0
-"""Of processor time for one mutant; the slowest reference takes about one second."""
+"""Of processor time for one mutant at least; where the reference is slow, four times what it takes."""
 MEMORY = 8 << 30
 CORPUS = "autograder/tests/corpus"
 KILLED, SURVIVED, EQUIVALENT = "killed", "survived", "equivalent"
@@ -78,28 +79,30 @@ class Sweep:
         known = dict(self._remembered())
         for name in self.tasks:
             mutants, reasons = self.mutants(name), equivalent(self.root, name)
-            self._warm_up(name)
+            limit_s = max(LIMIT_S, 4 * self._warm_up(name))
             given = self._given(name)
 
-            def fate(mutant: Mutant, given: str = given, reasons: dict[str, str] = reasons) -> Fate:
+            def fate(mutant: Mutant, given=given, reasons=reasons, limit_s=limit_s) -> Fate:
                 if mutant.identity in reasons:
                     return Fate(mutant, EQUIVALENT, reasons[mutant.identity])
                 key = hashlib.sha256((given + mutant.source).encode()).hexdigest()[:20]
                 if key not in known:
-                    known[key] = graded(mutant, self.notebook(mutant.task))
+                    known[key] = graded(mutant, self.notebook(mutant.task), limit_s)
                     self._remember(key, mutant, known[key])
                 return Fate(mutant, *known[key])
 
             with ThreadPoolExecutor(jobs) as pool:
                 yield from pool.map(fate, mutants)
 
-    def _warm_up(self, name: str) -> None:
-        """Grade the reference itself, so that what is forked has imported and compiled once."""
+    def _warm_up(self, name: str) -> float:
+        """Grade the reference itself, so that what is forked has imported and compiled once: its seconds."""
+        begun = time.process_time()
         source = cells_for(self.notebook(name), name.split("/")[1])[-1]
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
             lost = loss(Mutant(name, "", "", source), self.notebook(name), SEEDS[0])
         if lost:
             raise UserError(f"the reference of {name} itself loses points, mutants say nothing: {lost}")
+        return time.process_time() - begun
 
     def _given(self, name: str) -> str:
         """All that decides a mutant's fate beside its own text, but for the engine."""
@@ -128,15 +131,15 @@ def equivalent(root: Path, name: str) -> dict[str, str]:
     return {identity: group["reason"] for group in groups for identity in group["mutants"]}
 
 
-def graded(mutant: Mutant, notebook: Path) -> tuple[str, str]:
+def graded(mutant: Mutant, notebook: Path, limit_s: float = LIMIT_S) -> tuple[str, str]:
     """(state, how) of one mutant, found out in a process of its own."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=_report, args=(mutant, notebook, theirs), daemon=True)
+    process = context.Process(target=_report, args=(mutant, notebook, theirs, limit_s), daemon=True)
     process.start()
     theirs.close()
     try:
-        found = ours.recv() if ours.poll(6 * LIMIT_S) else (KILLED, "took too long")
+        found = ours.recv() if ours.poll(6 * limit_s) else (KILLED, "took too long")
     except EOFError:
         found = KILLED, "its process ended, or took too long"
     process.kill()
@@ -144,10 +147,12 @@ def graded(mutant: Mutant, notebook: Path) -> tuple[str, str]:
     return found
 
 
-def _report(mutant: Mutant, notebook: Path, channel: multiprocessing.connection.Connection) -> None:
+def _report(
+    mutant: Mutant, notebook: Path, channel: multiprocessing.connection.Connection, limit_s: float
+) -> None:
     """In the forked process: grade, tell, end."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    seconds = int(used.ru_utime + used.ru_stime + LIMIT_S) + 1
+    seconds = int(used.ru_utime + used.ru_stime + limit_s) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     os.environ["OMP_NUM_THREADS"] = "1"
