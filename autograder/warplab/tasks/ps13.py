@@ -394,11 +394,11 @@ class LayerNormBothWays(TrainingTask):
         ]
         width = odd(rng, 20, 40)
         still = np.full((3, width), 1.0) * rng.choice([-8, 0, 0.5, 16], (3, 1), replace=False)
-        centre = 4096.0 * rng.choice([-1, 1], (3, 1))
+        centre = 4096.0 * rng.choice([-1, 1], (12, 1))
         return [
             *cases,
             self.rows(rng, "far", 3, width, x=still, only=("y", "grad_shift")),
-            self.rows(rng, "far", 3, width, x=centre + normal(rng, 3, width), only=("y", "grad_shift")),
+            self.rows(rng, "far", 12, width, x=centre + normal(rng, 12, width), only=("y", "grad_shift")),
             self.rows(rng, "sectors", 64, 96),
         ]
 
@@ -791,9 +791,11 @@ class TrainMlp(TrainingRun):
 
     def make_cases(self, rng):
         counted = {"batch": 32} | strong(rng, COUNTED_STEPS)
+        certain = self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(rng, 1))
+        certain.inputs["b2"][-1] += np.float32(200)  # a maximum that is missed overflows
         return [
             self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | strong(rng, 1)),
-            self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(rng, 1)),
+            certain,
             self.run(rng, "first", 37, 7, odd(rng, 16, 30), 9, {"batch": odd(rng, 10, 18)} | strong(rng, 1)),
             self.run(
                 rng, "short", 17, 5, odd(rng, 2, 15), int(rng.integers(3, 8)), {"batch": 7} | strong(rng, 5)
@@ -903,6 +905,8 @@ class CausalAttention(TrainingTask):
         return Case(f"{item}, {sequences} of {length} rows, {width} wide", inputs, item, only)
 
     def make_cases(self, rng):
+        longest = self.tokens(rng, "large", 1, 64, odd(rng, 17, 32), size=60.0)
+        longest.inputs["k"][:32] *= np.float32(8)  # the largest scores stand in front
         return [
             *(
                 self.tokens(rng, item, *shape, only)
@@ -911,7 +915,7 @@ class CausalAttention(TrainingTask):
             ),
             self.tokens(rng, "forward", 1, 1, 1, ("out",)),
             self.tokens(rng, "large", 2, odd(rng, 4, 8), 16, size=60.0),
-            self.tokens(rng, "large", 1, 64, odd(rng, 2, 4), size=60.0),
+            longest,
             self.tokens(rng, "memory", 2, 32, 4),
         ]
 
