@@ -16,8 +16,8 @@
 # A hospital reconstructs images of the heart. A language model has written six kernels for it, each with a
 # friendly comment and a test that passes. You sign for what goes into the scanner.
 #
-# **About 3 hours** (estimated), after chapter 13, whose section "Before you believe a kernel" tells what
-# others met, without a GPU. Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says
+# **About 3 hours** (estimated), without a GPU, after chapter 13, whose section "Before you believe a kernel" tells what
+# others met. Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says
 # how points are counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay
 # as they are: a changed one costs the row.
 
@@ -69,12 +69,13 @@ puzzle("ps14/powers", ...)
 # - the **worst case**, a number that the task asks for;
 # - a **witness**: arrays for the kernel, made by a few lines of NumPy.
 #
-# The judge runs your witness itself, on the course's engine with its sanitizer: on the kernel that is shown, on
-# other kernels that are wrong in such a way, and on right kernels in another style. It compares with
+# The judge gives your witness to three kinds of kernels: the one that is shown, others that are wrong in a similar way,
+# and right ones in another style. It runs them on the course's engine with its sanitizer, and compares with
 # float64. A witness **breaks** a kernel if a number comes out wrong, or if the sanitizer finds that it reads past
-# the end or that its threads race. The table of a check names the other kernels that come through. Each of its rows counts
-# only with a witness that breaks the shown kernel; of a kernel that is right, the task says what your witness
-# is to break. A witness that asks for more than the job's limits blames nobody, and loses all rows.
+# the end of an array or that its threads race. Else the kernel **comes through**; the table of a check says which other
+# kernel did. Points need a witness that breaks the shown kernel, whatever else is right. If you find that a shown kernel
+# is right, its task says what to break instead. A witness outside the job's limits proves nothing and gets no points;
+# "no number beyond 1,000" means from -1,000 to 1,000.
 #
 # | verdict | what it says |
 # |---|---|
@@ -83,8 +84,8 @@ puzzle("ps14/powers", ...)
 # | `SIZES` | wrong at some sizes, whatever the numbers are |
 # | `BOUNDS` | reads past the end of an array, whatever comes out |
 # | `RACE` | its threads race |
-# | `SKIPS` | leaves out a part of the work for some contents, in a first call, too |
-# | `REMEMBERS` | right in a first call, and gives its results again in a later one |
+# | `SKIPS` | leaves out a part of the work for some contents, even in a first call |
+# | `REMEMBERS` | right in a first call; a later call may give old results again |
 # | `PRECISION` | loses the digits that the job asks for |
 #
 # `threads` is the number of threads in a block: 64, 128 or 256. Launch the kernels as you like while you look
@@ -148,7 +149,7 @@ def audit_row_sums(threads):
     """Return (verdict, worst, x). About 3 lines.
 
     verdict  one of the names in the table
-    worst    the most columns of one row that the kernel leaves out, whatever the number of columns
+    worst    the most columns that the kernel leaves out of one row, over all numbers of columns
     x        the witness, float32
     """
     ### BEGIN SOLUTION
@@ -292,13 +293,18 @@ grade("ps14/centre", audit_centre)
 # ## 4. Variances in one pass
 #
 # A detector that is too noisy is left out, so the scanner needs variances. **Job:** `out[row]` is the variance of row `row` of `x` (divided by the number of columns), right to 2 %. **Limits:** 1
-# to 8 rows, 2 to 4 * `threads` columns, no number beyond 1,000; in each row no number is beyond 2,000 standard
-# deviations of the row. One block works on each row.
+# to 8 rows, 2 to 4 * `threads` columns, no number beyond 1,000; in each row the number that is farthest from 0 is at most
+# 2,000 times the row's standard deviation. One block works on each row.
 #
-# The others here try to do the same: one subtracts the square of the mean from the mean of the squares, one does so with
-# `x[0, 0]` taken off all numbers first, one keeps 16 bits of each number, one takes the mean of the first `threads` columns
-# for that of all. Make a witness that breaks all four, whatever your verdict on the kernel above is; each row
-# counts only if it breaks the last of them.
+# Four other kernels for this job are wrong:
+#
+# - the first takes the mean of a row's first `threads` columns for the mean of the row;
+# - the second subtracts the square of the mean from the mean of the squares;
+# - the third subtracts `x[0, 0]` from all numbers of `x`, and goes on like the second;
+# - the fourth keeps 16 bits of each number.
+#
+# Make a witness that breaks all four, whatever your verdict on the shown kernel is. A witness that spares the first gets
+# no points.
 
 
 # %%
@@ -371,8 +377,8 @@ grade("ps14/variance", audit_variance)
 # ## 5. A smooth step
 #
 # Two images meet at a seam and are blended smoothly. **Job:** `out[i]` is `x[i] * x[i] * (3 - 2 * x[i])`, float32, launched with four blocks. **Limits:** 1 to 30 * `threads` numbers, none
-# beyond 1. The plain kernel gives neighbouring threads neighbouring numbers, in a grid-stride loop. Here a witness
-# also breaks a kernel that moves at least twice the sectors of the plain one on it, reads and writes together.
+# beyond 1. The plain kernel gives neighbouring threads neighbouring numbers, in a grid-stride loop. In this task
+# a witness also breaks a kernel if that moves, reads and writes together, at least twice as many sectors as the plain one.
 
 
 # %%
@@ -486,11 +492,11 @@ grade("ps14/energy", audit_energy)
 # %% [markdown]
 # ## Predict, then count
 #
-# **Guess first.** Blocks of 64 threads, the kernel of task 1, and all numbers of columns up to 1,024 that are multiples of 32, of 64,
-# of 256: 32, 16 and 4 sizes. At how many of them is it wrong? Write your guesses in the place of `...`, then run the cell.
+# **Guess first.** The kernel of task 1 runs with blocks of 64 threads, on rows of ones. Up to 1,024 there are 32 numbers of
+# columns that are multiples of 32, 16 multiples of 64 and 4 of 256. At how many of each is it wrong? Write your guesses in the place of `...`, then run the cell.
 #
-# **Then explain.** What do the six witnesses have that the tests under the kernels had not? Tomorrow you get a kernel of a
-# model's and have one hour: what do you run, in which order, and what would still come through? About 150 words.
+# **Then explain.** What do your six witnesses have that the tests under the kernels lack? Tomorrow you get a kernel that a model
+# wrote, and have one hour: what do you run, in which order, and what fault would still come through? About 150 words.
 
 
 # %%

@@ -104,7 +104,7 @@ def test_every_result_of_a_tile_may_be_old():
         (float32s(9, 5), "`x` has 9 rows; the job allows 1 to 8"),
         (float32s(0, 5), "`x` has 0 rows; the job allows 1 to 8"),
         (float32s(3, 385), "`x` has 385 columns; the job allows 1 to 384"),
-        (float32s(3, 5, value=np.nan), "a number of `x` is not finite, or beyond 1,000"),
+        (float32s(3, 5, value=np.nan), "`x[0, 0]` is nan; the job allows -1,000 to 1,000"),
     ],
 )
 def test_a_witness_beyond_the_job_blames_nobody(x, told):

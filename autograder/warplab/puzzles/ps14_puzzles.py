@@ -13,8 +13,8 @@ def bound():
     least = 1e6 * moved / specs.get("h100-sxm")["memory_bandwidth"].si
     return Puzzle(
         least,
-        f"Three arrays of 64 MiB are {moved / 1e6:.0f} MB, and those take {least:.0f} µs. In 40 µs somebody "
-        "has moved less, or the clock stopped too early. That verdict needs no test of numbers.",
+        f"Three arrays of 64 MiB are {moved / 1e6:.0f} MB, and those take {least:.0f} µs. In 40 µs the "
+        "kernel moved less, or the clock stopped too early. This verdict needs no test of numbers.",
         {
             least / 3: "Two arrays are read and one is written: three of them go through the memory.",
             least * 2 / 3: "What two arrays take, as the model reports. The sum has to be written, too.",
@@ -45,8 +45,8 @@ def spacing():
     return Puzzle(
         gap,
         f"{gap:g}: 24 binary digits hold a number below 2 to the 20th to a sixteenth. Numbers near 1,000 "
-        "have squares near a million; whoever subtracts two of these to find a variance of 0.1 finds 0, or a "
-        "sixteenth, or two.",
+        "have squares near a million; the difference of two such squares is a whole number of sixteenths, "
+        "so that a variance of 0.1 is lost in it.",
         {
             1: "Float32 holds whole numbers up to 16,777,216, and has room to spare at a million.",
             2.0**-23: "That is the gap just above 1. It grows with the number.",
@@ -62,8 +62,8 @@ def powers():
     failed = [cols for cols, witness in tried.items() if audit.broken(wrong, {"threads": 64}, witness)]
     return Puzzle(
         len(failed) - 1,
-        f"None. All five are multiples of 64; of the sizes tried here only {failed[0]:,} fails. Who tests "
-        "powers of two tests the sizes that the kernel was made for.",
+        f"None. All five are multiples of 64. A row of {failed[0]:,} columns fails, and who tests only "
+        "powers of two does not try it.",
         {
             5: "Each of them is a whole number of steps. What is left out?",
             1: "64 is one full step.",

@@ -247,7 +247,7 @@ WRONG_SUMS = (
     Version("leaves out what is past the last whole step", summed(1, "cols / threads * threads"), each),
     Version("leaves out what is past the last four columns", summed(1, "cols / 4 * 4"), each),
     Version("takes eight steps at once, and one for all that is left", summed(8), each),
-    Version("has a column for each thread, and no more", summed(1, "min(cols, threads)"), each),
+    Version("adds one column for each thread, and no more", summed(1, "min(cols, threads)"), each),
     Version("sums two rows a block, and forgets an odd one", summed_pairs("rows / 2 * 2"), pairs),
 )
 RIGHT_SUMS = (
@@ -366,7 +366,7 @@ def blocks(size, threads):
 WRONG_CENTRES = (
     Version("has one table for the sums of its warps", centred("part[8]", by_warps("part")), blocks),
     Version(
-        "adds up by atomics, and lets nobody wait for the first 0",
+        "adds up by atomics, and has no barrier after it sets the sum to 0",
         centred("part[1]", "if (tx == 0) part[0] = 0; atomicAdd(part, mine);"
                 " __syncthreads(); sum = part[0]; __syncthreads();"),
         blocks,
@@ -422,10 +422,12 @@ def two_passes(value="row[col]", cols="cols", real="float"):
 
 WRONG_VARIANCES = (
     Version(
-        "takes the mean of `threads` columns for that of all", two_passes(cols="min(cols, threads)"), each
+        "takes the mean of the first `threads` columns for that of all",
+        two_passes(cols="min(cols, threads)"),
+        each,
     ),
     Version("subtracts the square of the mean from the mean of the squares", one_pass("0"), each),
-    Version("does so after it has subtracted x[0, 0] from all", one_pass("x[0]"), each),
+    Version("subtracts x[0, 0] from all numbers, and goes on like the second", one_pass("x[0]"), each),
     Version(
         "keeps 16 bits of each number",
         two_passes("__uint_as_float(__float_as_uint(row[col]) & 0xffff0000)"),

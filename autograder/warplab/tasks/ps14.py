@@ -138,8 +138,11 @@ class Audit(Task):
                 what = what if len(axes) == 2 else "numbers"
                 if not least <= size <= most:
                     return f"your witness: `{name}` has {size:,} {what}; the job allows {least:,} to {most:,}"
-            if not np.isfinite(array).all() or np.abs(array).max() > self.magnitude:
-                return f"your witness: a number of `{name}` is not finite, or beyond {self.magnitude:,.0f}"
+            beyond = np.argwhere(~(np.abs(array) <= self.magnitude)).tolist()
+            if beyond:
+                place, most = beyond[0], f"{self.magnitude:,.0f}"
+                found = f"`{name}{place}` is {array[tuple(place)]:,.8g}"
+                return f"your witness: {found}; the job allows -{most} to {most}"
         return None
 
     def unbroken(self, inputs, witness):
@@ -218,7 +221,7 @@ def rows(worst=3, others=4, given=4):
     """The rows of an audit: 16 points, or what is said."""
     return (
         Item("given", given, title="Your witness breaks the kernel above"),
-        Item("others", others, title="It breaks other kernels that are wrong in such a way"),
+        Item("others", others, title="It breaks other kernels that are wrong in a similar way"),
         Item("spares", 2, title="It spares right kernels"),
         Item("verdict", 3, title="The verdict"),
         Item("worst", worst, title="The worst case"),
@@ -343,8 +346,10 @@ class Variance(Audit):
         if wrong:
             return wrong
         x = witness["x"].astype(np.float64)
-        if (np.abs(x).max(axis=1) > self.SPREAD * x.std(axis=1)).any():
-            return f"your witness: in a row of `x` a number is beyond {self.SPREAD:,} standard deviations"
+        for row, (far, spread) in enumerate(zip(np.abs(x).max(axis=1), x.std(axis=1), strict=True)):
+            if far > self.SPREAD * spread:
+                told = f"row {row} of `x` goes up to {far:,.6g} with a standard deviation of {spread:.3g}"
+                return f"your witness: {told}; the job allows {self.SPREAD:,} times that deviation"
         return None
 
     def model(self, inputs):
