@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import nbformat
-from jinja2 import Environment
+from jinja2 import Environment, FileSystemLoader
 from markupsafe import Markup
 from mistune import HTMLRenderer
 from nbconvert.exporters import HTMLExporter, NotebookExporter
@@ -165,9 +165,9 @@ def highlight_code(source: str, language: str | None = None, metadata: dict[str,
 class SubmissionExporter(HTMLExporter):
     """Formgrader's page of a submission, with our file in place of nbconvert's that loads MathJax."""
 
-    @default("template_paths")
-    def _ours_first(self) -> list[str]:
-        return [str(Path(__file__).with_name("written_answers")), *super()._template_paths()]
+    @default("extra_loaders")
+    def _ours_first(self) -> list[FileSystemLoader]:
+        return [FileSystemLoader(Path(__file__).with_name("written_answers"))]
 
 
 class PageOfASubmission(Preprocessor):

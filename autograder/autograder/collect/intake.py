@@ -69,23 +69,10 @@ def collect(
     INTO/<set>.received.csv, in which times that an earlier run knew of the same notebook stay. Whose a file
     is that does not say so is read in INTO/<set>.names.csv, where what nobody has claimed is entered.
     """
-    rows: list[Collected] = []
-    left: list[tuple[str, str]] = []
-    mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
-    names, unclaimed = _names(names_file), []
-    for one in handed_in(source, assignment, pattern, protocol, deadline):
-        place = guard(written_out(one.place))
-        try:
-            owner = Owner(student=names[place]) if names.get(place) else one.owner
-            mine[_student(owner, roster)].append(one)
-        except Refusal as problem:
-            who = str(one.owner)
-            left.append((legible(one.place), one.refused or ("" if who else one.note) or str(problem)))
-            if one.read or one.refused:
-                rows.append(Collected(legible(who) or NOBODY, "refused", *left[-1]))
-            if one.read:
-                unclaimed.append(place)
+    names = _names(names_file)
+    things = handed_in(source, assignment, pattern, protocol, deadline)
+    mine, rows, left, unclaimed = _by_student(things, names, roster)
     times = received_times(times_file) if times_file.exists() else {}
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
     late, asking, places = [], [], _names(into / f"{assignment.name}.places.csv")
@@ -118,6 +105,29 @@ def collect(
         write_places(names_file, dict(known))
     rows.sort(key=lambda row: row.student)
     return Collection(rows, left, times_file, late, names_file if unclaimed else None, asking)
+
+
+def _by_student(
+    things: Iterable[HandedIn], names: Mapping[str, str], roster: Mapping[str, Person]
+) -> tuple[dict[str, list[HandedIn]], list[Collected], list[tuple[str, str]], list[str]]:
+    """What is each student's; of the rest rows, (place, why not), and the places that nobody has claimed."""
+    rows: list[Collected] = []
+    left: list[tuple[str, str]] = []
+    unclaimed: list[str] = []
+    mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
+    for one in things:
+        place = guard(written_out(one.place))
+        try:
+            owner = Owner(student=names[place]) if names.get(place) else one.owner
+            mine[_student(owner, roster)].append(one)
+        except Refusal as problem:
+            who = str(one.owner)
+            left.append((legible(one.place), one.refused or ("" if who else one.note) or str(problem)))
+            if one.read or one.refused:
+                rows.append(Collected(legible(who) or NOBODY, "refused", *left[-1]))
+            if one.read:
+                unclaimed.append(place)
+    return mine, rows, left, unclaimed
 
 
 def _request(

@@ -55,7 +55,7 @@ def similar_answers(assignment: Assignment, grades: Path, at_least: float | None
 
 
 @dataclass(frozen=True)
-class Group:
+class Alike:
     """Students whose answers are linked by pairs, also over others: copies of one answer are one group."""
 
     students: tuple[str, ...]
@@ -72,7 +72,7 @@ class Group:
         return dict(Counter(pair.cell for pair in self.pairs).most_common())
 
 
-def groups(found: Iterable[Pair]) -> list[Group]:
+def groups(found: Iterable[Pair]) -> list[Alike]:
     """The groups of a set, the one with the most students first."""
     members: list[tuple[set[str], list[Pair]]] = []
     for pair in found:
@@ -81,7 +81,7 @@ def groups(found: Iterable[Pair]) -> list[Group]:
         members = [one for one in members if not one[0] & both]
         students = both.union(*(one[0] for one in joined))
         members.append((students, [*(pair for one in joined for pair in one[1]), pair]))
-    made = [Group(tuple(sorted(students)), tuple(linked)) for students, linked in members]
+    made = [Alike(tuple(sorted(students)), tuple(linked)) for students, linked in members]
     return sorted(made, key=lambda one: (-len(one.students), -one.most))
 
 

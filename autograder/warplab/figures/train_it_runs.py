@@ -5,7 +5,7 @@ Host code is recorded and replayed on the engine as where it is graded: kernels 
 and the same is drawn with a GPU and without.
 """
 
-import sys
+import inspect
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -104,7 +104,7 @@ class NamingRecorder(driver.Recorder):
         super().launch_of_triton(*arguments)
 
     def _look(self):
-        frame = sys._getframe()
+        frame = inspect.currentframe()
         while frame and frame.f_code is not getattr(self.entry, "__code__", None):
             frame = frame.f_back
         for name, value in frame.f_locals.items() if frame else ():

@@ -256,7 +256,7 @@ class RowSums(Audit):
 
 
 @task("ps14/brighten", points=16)
-class Brighten(Audit):
+class AuditOfBrighten(Audit):
     """Loads ahead of a tile that begins inside and ends outside read past the end; no number shows it."""
 
     entry = "audit_brighten"
