@@ -914,6 +914,7 @@ class CausalAttention(TrainingTask):
                 for shape in ((3, odd(rng, 2, 4), odd(rng, 2, 4)), (2, odd(rng, 17, 24), 4))
             ),
             self.tokens(rng, "forward", 1, 1, 1, ("out",)),
+            self.tokens(rng, "keys", 1, 64, odd(rng, 2, 4), self.parts["keys"]),
             self.tokens(rng, "large", 2, odd(rng, 4, 8), 16, size=60.0),
             longest,
             self.tokens(rng, "memory", 2, 32, 4),
@@ -1141,6 +1142,7 @@ class TrainText(TrainingRun):
                 len(LETTERS),
                 strong(rng, 1),
             ),
+            *(self.run(rng, "step", 2, 2, width, odd(rng, 2, 5), 5, strong(rng, 1)) for width in (33, 64)),
             self.run(rng, "short", odd(rng, 2, 4), 2, odd(rng, 2, 6), odd(rng, 3, 10), 9, strong(rng, 3)),
             self.run(rng, "learns", 16, 4, 16, 32, len(LETTERS), whole),
         ]
