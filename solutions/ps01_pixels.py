@@ -423,9 +423,9 @@ with when_written():
 # %% [markdown]
 # ## 6. A case: the lamp that went out
 #
-# A mountain rescue flies a camera at night. A pixel is one byte. The program below was meant to multiply each by a
-# whole number, and to show as 255 whatever would be brighter, so that a person at the screen sees a lamp in the
-# dark and knows where to send help.
+# A mountain rescue flies a camera at night. A pixel is one byte. The program below was meant to multiply each
+# by a whole number, and to clip the result at 255, so that a person at the screen sees a lamp in the dark and
+# knows where to send help.
 #
 # On its author's dark picture of 64 x 48 pixels it was right. Last night's picture had 70 x 43, and the pilot writes:
 # "The ground got brighter, but the lamp that we flew for became a black spot, and the right and the lower edge stayed
@@ -468,7 +468,7 @@ def brighten_cause(height, width, value, gain):
     written  what brighten_given leaves in out for a pixel of this value; out holds bytes
     """
     ### BEGIN SOLUTION
-    # // rounds down, so that a started block is no block at all. A byte keeps the lowest eight bits of a product: its remainder by
+    # // rounds down, so a partial block is not launched. A byte keeps the lowest eight bits of a product: its remainder by
     # 256, and 192 * 4 is three times 256. Usual slips: the corner counted twice; only values above 255 once, as value * gain - 256.
     missed = height * width - (height // 16 * 16) * (width // 16 * 16)
     return missed, value * gain % 256

@@ -19,7 +19,7 @@
 # **About 3 hours** (estimated), after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 5 and 6 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# row. Tasks 5 and 6 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
 # the course's tools, write it down as a function, and mend the program.
 
 # %%
@@ -401,8 +401,8 @@ for blocks in 1, 8, 32:
     )
 
 # %% [markdown]
-# Four stars and two blocks are enough to follow on paper. There are two causes, and one of them is there with one
-# block, too. Before you mend them, write what this program *does*.
+# Four stars and two blocks of two threads are enough to follow on paper. There are two causes, and one of them
+# is there with one block, too. Before you mend them, write what this program *does*.
 
 
 # %% solution="dimming_cause"
@@ -452,8 +452,8 @@ def dimming(before, now, out):
 grade("ps02/dimming", dimming)
 
 # %% [markdown]
-# The three counts again, and the stars that dimmed. The sectors stay; what a further warp costs in instructions is
-# what stands before its loop.
+# The three counts again, and the stars that dimmed. The sectors stay the same; a further warp costs only the
+# few instructions around its loop.
 
 # %%
 for blocks in 1, 8, 32:

@@ -19,7 +19,7 @@
 # **About 4 hours** (estimated), after chapter 3. Of the 100 points 6 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
 # the course's tools, write it down as a function, and mend the program.
 
 # %%
@@ -365,9 +365,9 @@ grade("ps03/fix_the_race", fix_the_race)
 # intervals of any length, a block for each interval and a thread for each minute, so that the gates are open before
 # the water comes.
 #
-# Its author tried it on intervals of 64 minutes, and the sums were right. The keeper of the dam writes: "With hours of
-# 60 minutes there is too little in every one of them. In a steady rain of 1 mm a minute it says 32 mm an hour. And
-# this morning, in the middle of an hour, it stopped." Here is the program, in a steady rain:
+# Its author tried it on intervals of 64 minutes, and the sums were right. The keeper of the dam writes: "With
+# hours of 60 minutes every sum is too small. In a steady rain of 1 mm a minute it says 32 mm an hour. And this
+# morning, in the middle of an hour, it stopped." Here is the program, in a steady rain:
 
 
 # %%
@@ -398,7 +398,7 @@ for minutes, count in (64, 192), (60, 180), (64, 150):
         print(f"{count} minutes, {minutes} an interval: {error}")
 
 # %% [markdown]
-# A rain of a single minute, x zero but for one place, shows whether this minute arrives. Before you mend the program,
+# An x that is zero except in one place shows whether that minute reaches the sum. Before you mend the program,
 # write which minutes of an interval it loses.
 
 

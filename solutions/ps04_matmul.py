@@ -20,7 +20,7 @@
 # **About 4 hours** (estimated), after chapter 4. Of the 100 points 8 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is told, and you find the cause with
+# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
 # the course's tools, write it down as a function, and mend the program.
 
 # %%
@@ -333,10 +333,10 @@ grade("ps04/matmul_register_tiled", matmul_register_tiled, plan_register_tiled, 
 # ## One product climbed
 #
 # The same product of 256 x 256 matrices goes on through sets 5, 7 and 13, one step at a time. `climb` counts a
-# version, says what binds it, keeps it in `climb.json` beside the sets' folders, and draws the stairs. A
-# step is as high as an H100 that is full permits by the counts: it is a bound, not a time. Before a version is
-# counted, put one sentence in the place of the `...`: what does it do less often than the one before?
-# There are no points; set 13 hands the log in. Which of the two steps up is the larger, and why?
+# version, says what binds it, keeps it in `climb.json` beside the sets' folders, and draws the stairs. A step's
+# height is the FLOP/s that arithmetic and L1 permit on a full H100: a bound, not a measurement. Before a
+# version is counted, put one sentence in the place of the `...`: what does it do less often than the one
+# before? There are no points; set 13 hands the log in. Which of the two steps up is the larger, and why?
 
 # %%
 n = 256 if warplab.device().kind == "simt" else 2048  # a GPU times it, too
@@ -484,9 +484,9 @@ with when_written():
 # %% [markdown]
 # ## 6. A case: the wrong digit
 #
-# A post office reads postcodes with a network, one letter at a time. A layer was meant to compute `y = w @ x`, with a
-# row of w for each output. In the last layer these are the scores of ten digits, and the highest one decides to which
-# town a letter goes.
+# A post office reads the one digit on each envelope with a network. A layer was meant to compute `y = w @ x`,
+# with a row of w for each output. In the last layer these are the scores of ten digits, and the highest one
+# decides to which town a letter goes.
 #
 # The author tried the program with w the unit matrix of 64 x 64: y was x, as it should be. The post office writes:
 # "The letters go to the wrong towns. And with the layer before it, from 40 numbers to 64, it does not even run." Here
@@ -543,8 +543,9 @@ grade("ps04/layer_cause", layer_cause)
 # %% [markdown]
 # ## 7. The digit, mended
 #
-# Mend the program. To exchange the two indices gives right scores, and 32 threads that read from 32 rows:
-# `warplab.profile` shows it. Let a warp have an output, and its lanes neighbours of one row. Sum in 32 bits.
+# Mend the program. With the indices exchanged and a sum over `w.shape[1]` the scores are right, but 32 threads
+# read from 32 rows, as `warplab.profile` shows. Give each warp one output, and let its lanes read neighbours in
+# one row. Sum in 32 bits.
 
 
 # %% solution="layer"
@@ -590,7 +591,7 @@ print("layer", scores.argmax(1))
 # warp is one row.
 #
 # 1. **Predict** by what factor the *load requests* fall, and by what factor the *sectors* fall, in the place
-#    of the `...`. (Do it for one warp and 32 values of k.) The counts come when both are said, of your naive
+#    of the `...`. (Do it for one warp and 32 values of k.) Once both are filled in, the cell counts your naive
 #    kernel and chapter 4's tiled one at 64 x 64, where the factors are the same.
 # 2. **Explain** why the two differ, and why at a tile width of 16 the second was 8.
 # 3. A colleague sees sectors per request *rise* in the tiled kernel, and concludes that it reads memory

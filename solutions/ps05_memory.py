@@ -20,7 +20,7 @@
 # **About 5 hours** (estimated), after chapter 5. Of the 100 points 9 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is told, and you find the
+# row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is given, and you find the
 # cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
@@ -587,9 +587,9 @@ grade("ps05/flash_attention", flash_attention)
 # strength occurs, so that the captain knows where the anchor will hold. Each lane of a block counts its own echoes in
 # 32 places of its own, without waiting for anybody, and at the end the block adds the lanes' counts.
 #
-# Its author had counted with zeros in mind. The captain writes: "It does not even start. And the one that the yard
-# repaired is right, but the calmer the sea, the more its reports complain of." Here are the program and a repaired one,
-# over a calm sea and a rough one:
+# Its author expected every count to begin at zero. The captain writes: "It does not even start. And the one
+# that the yard repaired counts right, but the calmer the sea is, the more bank conflicts it has." Here are the
+# program and a repaired one, over a calm sea and a rough one:
 
 
 # %%
@@ -662,8 +662,9 @@ grade("ps05/echoes_cause", echoes_cause)
 # %% [markdown]
 # ## 9. The sea bed, mended *
 #
-# Mend the program: no leftovers on the table, and no bank conflicts while it counts, whatever the sea is like. What the
-# block does once at the end may cost what it costs. Each block still hands in 32 sums.
+# Mend the program: no leftovers on the table, and no bank conflicts while it counts, whatever the sea is like.
+# The zeroing has none either; what the block does once at the end may cost what it costs. Each block still
+# hands in 32 sums.
 
 
 # %% solution="echoes"
@@ -711,8 +712,8 @@ for name, x in seas.items():
 # 1. *Wide loads.* A thread's four numbers lie side by side in both tables and in B: fetch each four at once, as a
 #    `float4`, in the three lines that are marked. `*(float4*)&left[p][4 * ty]` is one.
 # 2. *Copies that run ahead.* Two pairs of tables: while the block computes with one, `cp.async` fills the
-#    other, as in chapter 5. A's tile is turned on its way and stays with plain loads. What will the counts
-#    say, and what would a clock?
+#    other, as in chapter 5. A's tile is transposed on its way, so it keeps plain loads. What will the
+#    counts say, and what would a clock say?
 
 # %%
 source = r"""
@@ -723,7 +724,7 @@ void product(const float* A, const float* B, float* C, int n)
     int tx = threadIdx.x, ty = threadIdx.y, t = 16 * ty + tx;
     const float* a = A + (64 * blockIdx.y + t / 4) * n + 4 * (t % 4);
     const float* b = B + ty * n + 64 * blockIdx.x + 4 * tx;
-    float sum[4][4] = {}, x[4], y[4], four[4];
+    __align__(16) float sum[4][4] = {}, x[4], y[4], four[4];
     for (int start = 0; start < n; start += 16) {
         *(float4*)four = *(const float4*)(a + start);
         for (int i = 0; i < 4; i++) {

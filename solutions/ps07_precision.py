@@ -351,8 +351,8 @@ if predict({"requests": ..., "sectors": ...}, lambda what: getattr(p.global_load
     print(f"{p.warp_instructions:,} instructions of warps, for {128**3:,} products of numbers")
 
 # %% [markdown]
-# This is also the next step of the product that set 4 began to climb. Put a sentence in the place of the
-# `...`: what does a warp ask for less often than with numbers in single registers? No points.
+# This is also the next step of the product that set 4 began to climb. Put a sentence in the place of the `...`:
+# what does a warp load less often than in the kernel before, and why? No points.
 
 # %%
 n = 256 if warplab.device().kind == "simt" else 2048

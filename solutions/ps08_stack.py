@@ -19,7 +19,7 @@
 # **About 5 hours** (estimated), after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are *cases*: somebody else's program fails, its symptom is told, and you find the cause
+# row. Tasks 6 and 7 are *cases*: somebody else's program fails, its symptom is given, and you find the cause
 # with the course's tools and mend it.
 
 # %%
@@ -346,7 +346,7 @@ with when_written():
 # %% [markdown]
 # ## 6. A case: the slow till
 #
-# The till adds up what each dish has earned, and the dishes that earn least leave the card. `x` has a row for each evening and a column for each dish, in
+# The till adds up what each dish has earned, and the dishes that earn least leave the menu. `x` has a row for each evening and a column for each dish, in
 # cents; `out[col]` gets a hundredth of the sum of column `col`. Somebody wrote the kernel in a hurry, and
 # complaints came: the sums are right on one machine and wrong on another; with 70 dishes it stops; otherwise
 # it is right, and slow.
@@ -441,12 +441,12 @@ grade("ps08/read_report", read_report)
 # ## 7. A case: the day's catch *
 #
 # The harbour adds up what its boats have landed: x has one boat's catch after another, a number for each kind
-# of fish, and y gets the sums. A kind whose sum reaches the quota may not be fished tomorrow, so a boat that
-# is left out costs the sea fish, and one that is counted twice costs a crew its wages. The program was
-# written to fetch a boat's numbers while those of the boat before are added. On a computer whose default
-# stream waits for all others, as CUDA's does unless it is told not to, and whose copies back return when they
-# are done, as CUDA's do to memory that is not page-locked, nobody complained but of its speed. The virtual
-# device's default stream, number 0, waits for none, and its copies return at once.
+# of fish, and y gets the sums. A kind whose sum reaches the quota may not be fished tomorrow, so a boat that is
+# left out costs the sea fish, and one that is counted twice costs a crew its wages. The program was written to
+# fetch a boat's numbers while those of the boat before are added. With CUDA's defaults nobody complained except
+# about its speed: the default stream and all others wait for each other there, and a copy back to memory that
+# is not page-locked returns when it is done. On the virtual device stream 0, the default, is a stream like any
+# other, and every copy returns at once.
 
 
 # %%
@@ -483,8 +483,9 @@ landed(hurried_catch, 1, 12)
 
 # %% [markdown]
 # Mend it, so that every operation waits for what it needs and for no more. `event = device.record(stream)`
-# marks the place that a stream has reached, and `device.wait(event, other)` lets what follows in another
-# stream wait until it is reached; the host goes on. The device has room for four arrays as long as y.
+# marks the place that a stream has reached, and `device.wait(event, other)` makes later operations in the
+# stream `other` wait until it is reached; the host does not wait. The device has room for four arrays as long
+# as y.
 
 
 # %% solution="days_catch"

@@ -19,7 +19,7 @@
 # **About 5 hours** (estimated), after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Task 7 is a *case*: somebody
-# else's program fails, its symptom is told, and you find the cause with the course's tools and mend it.
+# else's program fails, its symptom is given, and you find the cause with the course's tools and mend it.
 
 # %%
 import torch
@@ -429,10 +429,11 @@ def symptoms(program, *nights):
 symptoms(hurried, [4], [4, 4, 4])  # waits for three seconds before it gives up
 
 # %% [markdown]
-# A process does not say what it waits for. The check below does: the ranks' messages pass through it, and it
-# knows who has called what; with the program copied in as it is, it says where to begin. When all is mended,
+# A process that hangs does not say what it waits for. The check below does, because all messages pass through
+# it: copy the given program into `hung_run` unchanged, and the check says where to begin. When all is mended,
 # three valleys with the same measurements have the weights of one valley alone, and valleys with different
-# numbers of rows end, too. The measurements stay where they were made: only sums go between the ranks.
+# numbers of rows end, too. The measurements stay where they were made: only sums and counts go between the
+# ranks.
 
 
 # %% solution="hung_run"

@@ -797,8 +797,8 @@ with when_written():
 
 # %% [markdown]
 # On a CUDA GPU, 128 steps with 256 pixels, 128 hidden numbers and batches of 128 are timed beside PyTorch's, in
-# two rows. Beside PyTorch one operation after another, full points for no longer, none at three times as long;
-# beside the same step by `torch.compile`, full points up to twice as long, none at six times.
+# two rows. Against eager PyTorch you get full points if you take no longer, and none at three times as long;
+# against `torch.compile`, full points up to twice as long, and none at six times.
 
 # %% grade="ps13/train_mlp" rubric="time"
 grade("ps13/train_mlp", train_mlp, rubric="time")
@@ -1165,7 +1165,7 @@ with when_written():
 # %% [markdown]
 # ## One product climbed
 #
-# The last step is the product that your network trains with. Beside which step does it stand? Count it; then, if
+# The last step is the product that your network trains with. Which earlier step has nearly the same bound? Count it; then, if
 # you like, put the best of your versions in its place and count again. The second cell shows the whole log and
 # prints its table. Put the table into the cell below it: that is what is handed in, and no points depend on it.
 

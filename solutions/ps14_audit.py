@@ -301,7 +301,7 @@ grade("ps14/centre", audit_centre)
 # - the first takes the mean of a row's first `threads` columns for the mean of the row;
 # - the second subtracts the square of the mean from the mean of the squares;
 # - the third subtracts `x[0, 0]` from all numbers of `x`, and goes on like the second;
-# - the fourth keeps 16 bits of each number.
+# - the fourth keeps the upper 16 bits of each number.
 #
 # Make a witness that breaks all four, whatever your verdict on the shown kernel is. A witness that spares the first gets
 # no points.
@@ -417,7 +417,7 @@ def audit_smooth(threads):
     ### BEGIN SOLUTION
     x = np.linspace(0, 1, 8 * threads, dtype=np.float32)
     return SLOWER, 28 * threads + 1, x
-    # What serves a core with a cache of its own costs a warp its coalescing: lanes are a chunk apart. Every number is right. With n up
+    # One chunk per thread suits a CPU core's cache, but breaks a warp's coalescing: lanes are a chunk apart. Every number is right. With n up
     # to 4 * threads a chunk is one number and nothing is lost, so a small test does not show it. 32 lanes touch 32 sectors
     # from a chunk of eight numbers on, which takes more than 7 * 4 * threads. Usual slips: one of the wrong verdicts, because
     # there must be something wrong; n = 30 * threads for the worst case, where the chunk is eight as well.
@@ -479,7 +479,7 @@ def audit_energy(threads):
     second = first.copy()
     second[[40, 41]] = first[[41, 40]]
     return REMEMBERS, 4 * threads, first, second
-    # A fingerprint that is smaller than what it stands for is shared by others. Three numbers of a tile decide, so any change
+    # A fingerprint smaller than its tile is the same for many different tiles. Three numbers of a tile decide, so any change
     # between them goes unseen; and as they are added up, they may change, too, while their sum stays: all 4 * threads results may be
     # old. Two numbers that change places, past the first 32, keep sums, sums of squares and beginnings of a tile as they were: one witness
     # for the whole kind. Usual slips: 3 less in each tile; a change at the first number, which this fingerprint sees.

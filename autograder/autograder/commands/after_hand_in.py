@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 commands = typer.Typer()
 PANEL = "Change something after hand-in"
 TaskName = Annotated[
-    str, typer.Argument(help="A task, or a written answer: ps04/matmul_tiled, ps04/explain.")
+    str, typer.Argument(help="A task, or a written answer: ps04/matmul_tiled, ps04/predict_explain.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 

@@ -30,9 +30,9 @@ def collect(
         Path,
         typer.Option(
             "--from",
-            help="A folder with one folder per student, a zip archive of Canvas, Moodle or such folders, a "
-            "folder of archives, the inbound folder of nbgrader's exchange, a CSV file of git repositories "
-            "(columns student, repository, and perhaps commit and time).",
+            help="A folder with one folder per student, a zip archive of Canvas, Moodle, Gradescope or such "
+            "folders, issues.json, a folder of archives, the inbound folder of nbgrader's exchange, a CSV "
+            "file of git repositories (columns student, repository, and perhaps commit and time).",
         ),
     ],
     into: Annotated[Path | None, typer.Option(help="Where submissions go (default: submitted/).")] = None,

@@ -429,7 +429,7 @@ WRONG_VARIANCES = (
     Version("subtracts the square of the mean from the mean of the squares", one_pass("0"), each),
     Version("subtracts x[0, 0] from all numbers, and goes on like the second", one_pass("x[0]"), each),
     Version(
-        "keeps 16 bits of each number",
+        "keeps the upper 16 bits of each number",
         two_passes("__uint_as_float(__float_as_uint(row[col]) & 0xffff0000)"),
         each,
     ),
