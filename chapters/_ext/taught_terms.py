@@ -20,10 +20,11 @@ LEAST = 3  # a term that no chapter says as often is in the glossary alone
 
 def terms(env) -> dict[str, re.Pattern]:
     names = [name for kind, name in env.get_domain("std").objects if kind == "term"]
-    # ZeRO, MoE and MIG are no other words in other letters
+    # ZeRO, MoE and MIG are no other words in other letters; who quantises speaks of quantisation
     return {
         name: re.compile(
-            rf"\b{re.escape(name)}(?:e?s)?\b", 0 if re.search(r".[A-Z]", name) else re.IGNORECASE
+            rf"\b{re.sub('isation$', 'is(?:ation|e|ed|ing)', re.escape(name))}(?:e?s)?\b",
+            0 if re.search(r".[A-Z]", name) else re.IGNORECASE,
         )
         for name in names
     }

@@ -14,7 +14,6 @@ from corpus_files import solution_of
 from warplab.crossing import Outcome
 from warplab.crossing import ranks as crossing
 from warplab.crossing.router import MAX_MESSAGES, Router, collective, ring_traffic
-from warplab.models import rank_pool as ranks
 from warplab.models.rank_pool import RankError, Ranks
 from warplab.tasks import ps10, registry, scoring
 from warplab.tasks.declaration import RanksTask
@@ -59,7 +58,7 @@ def test_ranks_say_which_of_them_failed_and_end():
 def test_a_message_that_nobody_sends_is_not_waited_for_for_ever(monkeypatch):
     two = Ranks(2)
     two.run(dist.get_rank)
-    monkeypatch.setattr(ranks, "PATIENCE_S", 1.0)
+    monkeypatch.setattr(two, "_patience", 1.0)
     with pytest.raises(RankError, match="no answer within 1 s from rank 0"):
         two.run(lambda: dist.recv(torch.empty(1), 1) if dist.get_rank() == 0 else None)
     assert two._processes == []

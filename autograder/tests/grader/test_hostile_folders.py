@@ -34,6 +34,7 @@ from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.lookalikes import told_apart
+from autograder.report import pages
 from autograder.results import Results
 from autograder.sandbox import Unsafe
 from autograder.show import grades_table
@@ -353,7 +354,8 @@ def test_what_an_id_does_not_show_is_written_out():
 @pytest.mark.parametrize(
     "where",
     [
-        *((grade, name) for name in ("read_bytes", "feedback_page")),
+        (grade, "read_bytes"),
+        (pages, "feedback_page"),
         (machine_judge, "read_submission"),
         *((CourseGradebook, name) for name in ("save", "by_hand")),
         (Results, "read"),

@@ -243,7 +243,7 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
             "5",
             "0",
         )
-        assert "27.2 of 40 points" in page_of(course, "dot") and "6.8 points were taken off" in page_of(
+        assert "27.2 of 40 points" in page_of(course, "dot") and "6.8 points taken off" in page_of(
             course, "dot"
         )
     nbgrader(ours, "export", "--exporter=nbgrader.plugins.export.CsvExportPlugin", "--to=stock.csv")

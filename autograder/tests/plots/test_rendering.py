@@ -71,4 +71,5 @@ def test_only_our_own_drawings_and_tables_are_put_in_as_they_are():
         '{{ figures["tasks " ~ one.name] | safe }}',
         '{{ figures["times " ~ one.name] | safe }}',
     ]
-    assert sorted(unescaped) == sorted([table_of_a_cell, *pictures, *of_the_class])
+    beside_an_answer = '<div class="rendered_html">{{ text | safe }}</div>'  # Markdown, by plugins.OurHtml
+    assert sorted(unescaped) == sorted([table_of_a_cell, beside_an_answer, *pictures, *of_the_class])

@@ -24,7 +24,9 @@ def test_layer_norm_and_its_way_back_are_those_of_torch(seed):
         y.backward(torch.tensor(case.inputs["dy"]).double())
         for name, grad in (("dx", x.grad), ("dgamma", gamma.grad), ("dbeta", beta.grad)):
             want = task.reference(case.inputs)[name]  # with mean and rstd as float32 has them
-            np.testing.assert_allclose(want, grad.numpy(), rtol=1e-4, atol=1e-5 * np.abs(want).max() + 1e-9)
+            torch_rounds = 4e-14 * np.abs(case.inputs["x"]).max()  # of far rows, in its own float64
+            atol = 1e-5 * np.abs(want).max() + 1e-9 + torch_rounds
+            np.testing.assert_allclose(want, grad.numpy(), rtol=1e-4, atol=atol)
 
 
 def test_softmax_is_that_of_torch_where_a_word_may_come():
