@@ -523,7 +523,7 @@ if predict({("instructions", 2): ..., ("instructions", 200): ..., ("sectors", 2)
 # because of that warp, and because everything outside the loops is issued in any case. With 2 rounds that is most of
 # it, and sorting saves a quarter.
 #
-# The sectors rise from 320 to 545, whatever the number of rounds: neighbouring lanes no longer have neighbouring stars,
+# The sectors rise from 320 to 548, whatever the number of rounds: neighbouring lanes no longer have neighbouring stars,
 # so the loads of x and kind and the store touch about twice as many sectors. Sorting itself reads and writes the list
 # several times.
 #

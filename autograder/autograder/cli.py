@@ -43,7 +43,7 @@ def run(app: typer.Typer, program: str) -> None:
         if problem.errno not in NO_PLACE or problem.filename is None:
             raise
         print(
-            f"{program}: cannot use {problem.filename}: {problem.strerror}; "
+            f"{program}: cannot use {problem.filename2 or problem.filename}: {problem.strerror}; "
             "put that right, or name another place",
             file=sys.stderr,
         )

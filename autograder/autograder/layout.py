@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
+import yaml
+
 from autograder.user_error import UserError, nearest
 
 SOLUTIONS = "solutions"
@@ -93,6 +95,15 @@ class Assignment:
     def tasks(self) -> list[str]:
         """Task names in notebook order, each once."""
         return list(dict.fromkeys(cell.task for cell in self.cells.values() if cell.task))
+
+
+def beside_solutions(root: Path, name: str) -> dict[str, Any]:
+    """What a YAML file of solutions/ says by name; {} where it is not here. UserError where it is damaged."""
+    file = root / SOLUTIONS / name
+    try:
+        return dict(yaml.safe_load(file.read_text(encoding="utf-8")) or {}) if file.exists() else {}
+    except (ValueError, TypeError, yaml.YAMLError) as problem:
+        raise UserError(f"cannot read {file} as `name: ...`: {' '.join(str(problem).split())}") from None
 
 
 def find_root(start: str | Path | None = None) -> Path:

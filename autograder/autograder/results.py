@@ -107,8 +107,11 @@ def write_atomic(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
-    fresh.write_bytes(data)
-    os.replace(fresh, path)
+    try:
+        fresh.write_bytes(data)
+        os.replace(fresh, path)
+    finally:
+        fresh.unlink(missing_ok=True)
 
 
 def key_of(*parts: object) -> str:

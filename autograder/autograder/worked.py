@@ -4,15 +4,15 @@ Made of solutions/ with its comments, where an instructor has it, of solutions/a
 answers of the corpus; nothing of it is in what students install.
 """
 
-import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import yaml
+from mistune import create_markdown
 
-from autograder.layout import Assignment
-from autograder.release.release import solution_files
+from autograder.layout import SOLUTIONS, Assignment, beside_solutions
 from autograder.release.source import BEGIN, END, source_notebook
 from autograder.results import write_atomic
 from autograder.similar.pairs import similarity
@@ -21,14 +21,15 @@ from autograder.user_error import UserError
 from warplab.rendering import render
 
 CORPUS = "autograder/tests/corpus"
+html: Callable[[str], Any] = create_markdown()  # of Markdown; tags in it are shown as text
 
 
 @dataclass(frozen=True)
 class Worked:
     """Of one graded cell.
 
-    answer: code, or of a written answer prose with its rubric. another: another right answer, as (what is
-    different, code); None where the corpus has none. after: sentences.
+    answer: code, or of a written answer HTML of prose with its rubric. another: another right answer, as
+    (HTML of what is different, code); None where the corpus has none. after: HTML of sentences.
     """
 
     name: str
@@ -40,26 +41,26 @@ class Worked:
 
 def worked(root: Path, name: str) -> dict[str, Worked]:
     """{grade id of a test cell or written answer: Worked} of a set; empty where its solution is not here."""
-    file = next((root / "solutions").glob(f"{name}_*.py"), None)
-    return {key: one for key, one in _of_cells(root, file)} if file else {}
+    return dict(_of_cells(root, name))
 
 
-def _of_cells(root: Path, file: Path) -> Iterator[tuple[str, Worked]]:
-    more = root / "solutions" / "after.yml"
-    after = yaml.safe_load(more.read_text(encoding="utf-8")) if more.exists() else {}
+def _of_cells(root: Path, name: str) -> Iterator[tuple[str, Worked]]:
+    after = beside_solutions(root, "after.yml")
     code: list[str] = []
-    for cell in source_notebook(file)["cells"]:
+    files = (root / SOLUTIONS).glob(f"{name}_*.py")
+    for cell in (cell for file in files for cell in source_notebook(file)["cells"]):
         about = cell["metadata"].get("nbgrader", {})
         text = "".join(cell["source"])
         plain = "\n".join(line for line in text.splitlines() if line.strip() not in (BEGIN, END))
         if about.get("grade") and about["solution"]:
-            yield about["grade_id"], Worked(about["grade_id"], plain.strip(), True)
+            yield about["grade_id"], Worked(about["grade_id"], html(plain), True)
         elif about.get("solution"):
             code.append(plain)
         elif code and "warplab" in cell["metadata"]:
             task, answer = cell["metadata"]["warplab"]["task"], "\n\n\n".join(code)
-            another = another_answer(root / CORPUS / task, answer)
-            yield about["grade_id"], Worked(task, answer, False, another, after.get(task, ""))
+            other = another_answer(root / CORPUS / task, answer)
+            another = (html(other[0]), other[1]) if other else None
+            yield about["grade_id"], Worked(task, answer, False, another, html(after.get(task) or ""))
             code = []
 
 
@@ -71,8 +72,8 @@ def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
     files = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("correct_*.py"))]
     if files:
         text = min(files, key=lambda text: similarity(shingles(text), shingles(answer)))
-        told = ast.get_docstring(ast.parse(text)) or ""
-        return told.partition(": ")[2], text.partition('"""')[2].partition('"""')[2].strip()
+        _, told, code = text.split('"""', 2)
+        return told.partition(": ")[2], code.strip()
     edits = folder / "edits.yml"
     known = yaml.safe_load(edits.read_text(encoding="utf-8")) if edits.exists() else {}
     for name, edit in known.items():
@@ -84,9 +85,8 @@ def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
 
 def write_worked(root: Path, assignment: Assignment, path: Path) -> None:
     """The page of a whole set, for after the deadline. UserError where its solution is not here."""
-    solution_files(root)
     found = worked(root, assignment.name)
     if not found:
-        raise UserError(f"no solution of {assignment.name} in {root / 'solutions'}")
+        raise UserError(f"no solution of {assignment.name} in {root / SOLUTIONS}")
     page = render("autograder.report", "worked.html.j2", assignment=assignment, found=found.values())
     write_atomic(path, page.encode())

@@ -6,9 +6,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
-import yaml
-
-from autograder.layout import SOLUTIONS, Assignment
+from autograder.layout import Assignment, beside_solutions
 from autograder.report import judged_notebooks
 from warplab.puzzles.prediction import HITS, how_far, text_of
 
@@ -42,9 +40,8 @@ def predictions(assignment: Assignment, root: Path, grades: Path) -> list[Predic
             said = value_of(written[1].strip()) if written else None
             if said is not None:
                 answers[key].append(said)
-    file = root / SOLUTIONS / "predictions.yml"
-    counted = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
-    found = [_predicted(key, said, counted.get(assignment.name, {})) for key, said in answers.items()]
+    counted = beside_solutions(root, "predictions.yml").get(assignment.name) or {}
+    found = [_predicted(key, said, counted) for key, said in answers.items()]
     return sorted(found, key=lambda one: ((one.hits or 0) / one.students, one.question))
 
 
@@ -61,7 +58,6 @@ def value_of(text: str) -> float | str | None:
     if word := WORD.fullmatch(text):
         return word[2].strip().casefold()
     if number := NUMBER.fullmatch(text.replace("_", "")):
-        first, sign, second = number.groups()
-        value, by = float(first), float(second or 1)
-        return value * by if sign == "*" else value / by if by else None
+        value, by = float(number[1]), float(number[3] or 1)
+        return value * by if number[2] == "*" else value / by if by else None
     return None

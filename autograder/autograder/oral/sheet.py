@@ -3,7 +3,6 @@
 A student's text is matched by line, as text of limited length; it is never parsed.
 """
 
-import itertools
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -65,8 +64,7 @@ def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, OralQues
             if match and line.strip() not in taken:
                 taken.add(line.strip())
                 near = range(max(0, at - AROUND), min(len(lines), at + AROUND + 1))
-                words = {key: text or "" for key, text in match.groupdict().items()}
-                ask = about["ask"].format(line=at + 1, **words)
+                ask = about["ask"].format(line=at + 1, **match.groupdict())
                 listing = [(place + 1, lines[place], place == at) for place in near]
                 yield kind, OralQuestion(name, ask, " ".join(about["answer"].split()), listing)
                 break
@@ -77,7 +75,7 @@ def _of_counts(verdict: Mapping[str, Any]) -> Iterator[OralQuestion]:
     for cell in (verdict.get("cells") or {}).values():
         rows = ((line, case, of) for line in cell["lines"] for case, of in line["counters"].items())
         known = ((line, case, of) for line, case, of in rows if of.get("global_read.requests"))
-        for line, case, of in itertools.islice(known, 1):
+        for line, case, of in [*known][:1]:
             requests, sectors = of["global_read.requests"], of.get("global_read.sectors", 0)
             ask = f"For {legible(case)} your kernel made {number(requests)} load requests to global memory. "
             ask += "How many sectors of 32 bytes did they touch, about, and which line made the most?"
@@ -87,16 +85,15 @@ def _of_counts(verdict: Mapping[str, Any]) -> Iterator[OralQuestion]:
             yield OralQuestion(cell["task"] or "", ask, more, [])
 
 
-def write_sheets(assignment: Assignment, grades: Path, students: list[str], folder: Path) -> list[Path]:
-    """One page a student (default: all who were judged). Raises UserError for a name that is not there."""
+def write_sheets(assignment: Assignment, grades: Path, students: list[str], folder: Path) -> Iterator[Path]:
+    """One page a student (default: all who were judged). Raises UserError for a name that is not there, and
+    where nobody was judged.
+    """
     notebooks, records = dict(judged_notebooks(assignment, grades)), Results(grades, assignment.name).all()
-    for name in students:
-        if name not in notebooks:
-            raise UserError(f"no judged notebook of {name} in {grades}{nearest(name, notebooks)}")
-    written: list[Path] = []
+    if name := next((one for one in students if one not in notebooks), "" if notebooks else "anybody"):
+        raise UserError(f"no judged notebook of {name} in {grades}{nearest(name, notebooks)}")
     for student in students or sorted(notebooks):
         asked = questions_for(assignment, notebooks[student], records[student]["verdict"] or {})
         page = render("autograder.oral", "oral.html.j2", assignment=assignment, student=student, asked=asked)
-        written.append(folder / f"{student}.html")
-        write_atomic(written[-1], page.encode())
-    return written
+        write_atomic(folder / f"{student}.html", page.encode())
+        yield folder / f"{student}.html"

@@ -7,8 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.layout import Assignment
-from autograder.release.release import solution_files
+from autograder.layout import SOLUTIONS, Assignment
 from autograder.release.source import BEGIN, END, source_notebook
 
 ITEM = re.compile(r"([\d.]+)\spoints?:\s(.*?)(?=\s[\d.]+\spoints?:\s|\Z)", re.DOTALL)
@@ -24,7 +23,7 @@ class SampleAnswer:
 
 def sample_answers(root: Path, assignment: Assignment) -> dict[str, SampleAnswer]:
     """{grade id: answer} of the cells that a person grades; none where solutions/ has not the set."""
-    file = solution_files(root).get(assignment.name)
+    file = next((root / SOLUTIONS).glob(f"{assignment.name}_*.py"), None)
     texts = {cell["id"]: "".join(cell["source"]) for cell in source_notebook(file)["cells"]} if file else {}
     return {
         spec.grade_id: sample_answer(texts[spec.grade_id])

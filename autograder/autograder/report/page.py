@@ -13,6 +13,7 @@ from autograder.report.notebook import table
 from autograder.results import StoredRecord
 from warplab.rendering import render
 from warplab.tasks.feedback import UNDRAWN, drawn_or_told
+from warplab.tasks.rubric import so_many
 
 NOTHING = ByHand()
 
@@ -38,7 +39,6 @@ def feedback_page(
     cells = verdict.cells.values() if verdict else ()
 
     def draw() -> str:
-        scores, penalty = by_hand.scores, by_hand.penalty
         return render(
             "autograder.report",
             "page.html.j2",
@@ -47,14 +47,15 @@ def feedback_page(
             record=record,
             verdict=verdict,
             blocks=_blocks(notebook, verdict, record.get("attempt") or 1) if notebook and verdict else [],
-            scores=scores,
+            scores=by_hand.scores,
             comments=by_hand.comments,
             late=by_hand.late,
             most=sum(cell.max for cell in cells) if verdict else assignment.max_score,
             changes=changes,
             asked=asked,
-            so_far=verdict.so_far(scores, penalty) if verdict else None,
-            opened=_opened(verdict, scores, worked or {}) if verdict else {},
+            so_far=verdict.so_far(by_hand.scores, by_hand.penalty) if verdict else None,
+            so_many=so_many,
+            opened=_opened(verdict, by_hand.scores, worked or {}) if verdict else {},
         )
 
     told = [f"{cell.grade_id}: {cell.points} of {cell.max:g}" for cell in cells]

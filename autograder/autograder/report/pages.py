@@ -56,18 +56,16 @@ class Pages:
     def page(self, book: CourseGradebook, record: StoredRecord, notebook: NotebookDocument | None) -> str:
         """The text of the feedback page."""
         changes, student = book.in_force(self.assignment), record["student"]
-        by_hand = book.by_hand(self.assignment, student)
-        verdict = verdict_of(book, self.assignment, record)
-        asked = self._asked(student)
+        by_hand, verdict = book.by_hand(self.assignment, student), verdict_of(book, self.assignment, record)
+        told, asked = changes.told, self._asked(student)
         return feedback_page(
-            self.assignment, student, record, notebook, verdict, by_hand, changes.told, asked
+            self.assignment, student, record, notebook, verdict, by_hand, told, asked, self.worked
         )
 
     def key(self, book: CourseGradebook, student: str) -> str:
         """What the feedback page of an unchanged result depends on."""
-        return key_of(
-            *book.by_hand(self.assignment, student), book.in_force(self.assignment), self._asked(student)
-        )
+        by_hand, changes = book.by_hand(self.assignment, student), book.in_force(self.assignment)
+        return key_of(*by_hand, changes, self._asked(student), self.worked)
 
     @cached_property
     def requests(self) -> list[dict[str, str]]:

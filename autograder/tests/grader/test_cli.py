@@ -106,6 +106,13 @@ def test_where_no_file_can_be_written_every_command_says_so_in_one_line(command,
     assert status == 2 and f"cannot use {tmp_path / 'file'}" in one_line(err)
 
 
+def test_a_folder_in_the_place_of_a_page_is_named_and_nothing_is_left(command, tmp_path):
+    (tmp_path / "pages").mkdir()
+    status, _, err = command("worked", "ps01", "--to", tmp_path / "pages")
+    assert status == 2 and f"cannot use {tmp_path / 'pages'}: Is a directory" in one_line(err)
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
+
+
 def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
     good = hand_in(tmp_path, "ada", notebook(course[1], **answers(course[0])))
     assert command("validate", good)[:2] == (0, f"{good}: ready to hand in\n")

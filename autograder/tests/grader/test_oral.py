@@ -85,9 +85,13 @@ def test_sheets_are_written_for_a_class_and_escape_what_students_wrote(tmp_path)
         path.write_text(json.dumps({"cells": with_text(cells, "matmul_naive", text)}))
         known = {"assignment": "ps04", "key": "k", "status": "graded", "verdict": VERDICT}
         Results(tmp_path, "ps04").write(student, {"student": student, **known})
-    pages = write_sheets(assignment, tmp_path, [], tmp_path / "oral")
+    pages = list(write_sheets(assignment, tmp_path, [], tmp_path / "oral"))
     assert [page.name for page in pages] == ["ada.html", "eve.html"]
     page = pages[1].read_text()
     assert EVIL not in page and "&lt;script&gt;" in page and "For whoever asks" in page
     with pytest.raises(UserError, match="did you mean ada"):
-        write_sheets(assignment, tmp_path, ["adda"], tmp_path / "oral")
+        list(write_sheets(assignment, tmp_path, ["adda"], tmp_path / "oral"))
+    for student in ("ada", "eve"):
+        (tmp_path / "autograded" / student / "ps04" / assignment.filename).write_text("{")
+    with pytest.raises(UserError, match="no judged notebook of anybody"):
+        list(write_sheets(assignment, tmp_path, [], tmp_path / "oral"))

@@ -4,10 +4,9 @@ import pytest
 from corpus_files import SOLUTIONS
 from grading import grading, make_course
 
-from autograder.gradebook import ByHand
+from autograder.gradebook import ByHand, CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
-from autograder.report import feedback_page
 from autograder.user_error import UserError
 from autograder.worked import Worked, another_answer, worked, write_worked
 from warplab.tasks import registry
@@ -27,7 +26,7 @@ def test_each_task_has_its_solution_another_answer_and_what_comes_next(name):
     ] == []
     assert not any("SOLUTION" in one.answer or "points" in one.another[0] for one in tasks.values())
     (prose,) = (one for one in found.values() if one.written)
-    assert "**Sample answer.**" in prose.answer and "**Marking.**" in prose.answer
+    assert "<strong>Sample answer.</strong>" in prose.answer and "<strong>Marking.</strong>" in prose.answer
     assert found.keys() <= load_assignment(ROOT, name).cells.keys()
 
 
@@ -43,7 +42,7 @@ def test_the_other_answer_is_the_one_least_like_the_solution(tmp_path):
 @pytest.mark.parametrize(
     ("given", "opened"), [({}, ["launch_plan-test"]), ({"time_it-test": 15, "explain": 5.0}, list("lte"))]
 )
-def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, given, opened):
+def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, monkeypatch, given, opened):
     root, assignment = make_course(tmp_path / "course")
     cells = {
         "launch_plan-test": CellVerdict("launch_plan-test", 15.0, 15.0, "full", "ps01/launch_plan"),
@@ -51,10 +50,17 @@ def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, given, opened)
         "explain": CellVerdict("explain", None, 5.0, "manual"),
     }
     verdict = Verdict("graded", "", cells, "sandboxed", 1.0)
-    record = {"status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
-    document = assignment.document
-    known = grading(root, "ps01", tmp_path, tmp_path / "out").pages.worked
-    page = feedback_page(assignment, "ada", record, document, verdict, ByHand(given), worked=known)
+    record = {"student": "ada", "status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
+    record["verdict"] = verdict.as_dict()
+    monkeypatch.setattr(CourseGradebook, "by_hand", lambda *_: ByHand(given))
+    pages = grading(root, "ps01", tmp_path, tmp_path / "out").pages
+    with CourseGradebook(tmp_path / "out") as book:
+        page = pages.page(book, record, assignment.document)
+        key = pages.key(book, "ada")
+        (root / "solutions" / "after.yml").write_text("ps01/launch_plan: now `another`")
+        again = grading(root, "ps01", tmp_path, tmp_path / "out").pages
+        assert "<code>another</code>" in again.page(book, record, assignment.document)
+        assert again.key(book, "ada") != key  # so that `grade` writes the page anew
     assert page.count('<details class="worked"') == len(opened)
     assert ("secret_columns" in page, "samples.append" in page, "so it must wait" in page) == (
         True,
@@ -62,11 +68,19 @@ def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, given, opened)
     )
 
 
+@pytest.mark.parametrize("text", ["ps01/launch_plan: [", "- a list", "\0"])
+def test_a_damaged_file_beside_the_solutions_is_named(tmp_path, text):
+    root, _ = make_course(tmp_path / "course")
+    (root / "solutions" / "after.yml").write_text(text)
+    with pytest.raises(UserError, match="after.yml"):
+        worked(root, "ps01")
+
+
 def test_without_solutions_there_is_nothing_to_show_and_the_page_says_so(tmp_path):
     root, assignment = make_course(tmp_path / "course")
     assert worked(tmp_path, "ps01") == {}
     assert worked(root, "ps01")["explain"] == Worked(
-        "explain", "The clock runs on the host, so it must wait.", True
+        "explain", "<p>The clock runs on the host, so it must wait.</p>\n", True
     )
     write_worked(root, assignment, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()

@@ -137,6 +137,12 @@ def test_full_points_show_no_hint(capsys):
     assert "Hint" not in capsys.readouterr().out
 
 
+def test_one_point_is_no_points():
+    half, speed = Line("k", "fit", "R", 0.5, 1.0, "partial"), Line("t", "time", "T", 0.0, 1.0, "ungraded")
+    told = repr(Table(Report("ps00/number", (half, speed))))
+    assert told.startswith("ps00/number: 0.5 of 1 point, 1 point left open")
+
+
 def test_a_timed_row_is_not_graded_without_cuda_and_loses_nothing():
     import warplab
 

@@ -159,7 +159,8 @@ def test_what_was_solved_survives_a_restart_and_is_told_apart(folder, monkeypatc
 @pytest.mark.parametrize(
     "text",
     ["", "[]", "{", '{"ps01": 3}', '{"ps01": {"seconds": "x", "last": 0, "checks": {}}}', '{"no": {}}']
-    + ['{"ps01": {"seconds": 1, "last": 0, "checks": {"ps01/box_blur": ["25", 0.0], "ps01/x": [1.0, 0.0]}}}'],
+    + ['{"ps01": {"seconds": 1, "last": 0, "checks": {"ps01/box_blur": ["25", 0.0], "ps01/x": [1.0, 0.0]}}}']
+    + ["[" * 100_000, '{"ps01": {"seconds": 1%s, "last": 0, "checks": {}}}' % (400 * "0")],
 )
 def test_a_damaged_file_is_as_good_as_none(folder, text):
     (folder / progress.FILE).write_text(text)
@@ -168,12 +169,24 @@ def test_a_damaged_file_is_as_good_as_none(folder, text):
     assert progress.recalled()["ps01/grayscale", None].score == 18  # at most what the check is worth
 
 
+def test_a_file_with_nan_is_told_in_numbers(folder):
+    checks = '{"ps01/grayscale": [NaN, NaN], "ps01/box_blur": [Infinity, 0.0]}'
+    (folder / progress.FILE).write_text(
+        f'{{"ps01": {{"seconds": Infinity, "last": NaN, "checks": {checks}}}}}'
+    )
+    (told,) = progress.told_in(folder)
+    assert "grayscale 0 of 18" in told and "box_blur 21 of 21" in told and "inf" not in told
+    (folder / progress.FILE).write_text("{")
+    assert "cannot be read" in progress.told_in(folder)[0]
+
+
 def test_nothing_is_written_where_no_notebook_of_the_set_is_nor_where_it_cannot_be(folder, tmp_path):
     progress.remember(report("ps04/matmul_naive", 20.0, 20.0))
     assert not (folder / progress.FILE).exists()
     (folder / progress.FILE).mkdir()
     progress.remember(report("ps01/grayscale", 18.0, 18.0))
     assert progress.recalled() == {}
+    assert {path.name for path in folder.iterdir()} == {progress.FILE, "ps01_pixels.ipynb"}
 
 
 def test_only_a_person_s_own_kernel_writes_it(folder, capsys):

@@ -172,8 +172,8 @@ class Table:
 
     def _headline(self):
         report = self.report
-        parts = [f"{report.score:g} of {report.max:g} points"] if report.max else []
-        parts += [f"{report.ungraded:g} points left open"] if report.ungraded else []
+        parts = [f"{report.score:g} of {so_many(report.max, 'point')}"] if report.max else []
+        parts += [f"{so_many(report.ungraded, 'point')} left open"] if report.ungraded else []
         if report.first:
             title, count = report.first
             others = f"{so_many(count, 'other row')} {'is' if count == 1 else 'are'} lost to it"

@@ -5,6 +5,7 @@ restart of the kernel forgets nothing: it is told apart there, since code may ha
 cells" counts everything again. `autograder progress` shows it. Nothing that grades reads it.
 """
 
+import contextlib
 import json
 import os
 import time
@@ -19,10 +20,9 @@ EARNED, OPEN = "#2a9d6f", "#7a869a"
 WIDTH = 40  # characters of the bar in a terminal
 FILE = ".progress.json"
 PAUSE = 20 * 60  # seconds without a check that count as a pause
+YEAR = 366 * 24 * 60 * 60.0
 
 _latest = {}  # (task, rubric) -> Report of the last check, which may have earned less than the one before
-
-
 _tried = {}  # task -> the texts, as hashes, with which a row of it lost points
 
 
@@ -52,7 +52,7 @@ def remember(report, rubric=None):
     """Note a check in the folder that holds its set's notebook; anywhere else, and where nothing can be
     written, nothing is noted.
     """
-    folder, name = Path.cwd(), report.task.partition("/")[0]
+    folder, name = Path(), report.task.partition("/")[0]
     if not any(folder.glob(f"{name}_*.ipynb")):
         return
     known, now = _read(folder), time.time()
@@ -61,23 +61,24 @@ def remember(report, rubric=None):
     mine["last"] = now
     mine["checks"][f"{report.task} {rubric or ''}".strip()] = [report.score, report.ungraded]
     fresh = folder / f"{FILE}.{os.getpid()}"
-    try:
-        fresh.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-        os.replace(fresh, folder / FILE)
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        try:
+            fresh.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
+            os.replace(fresh, folder / FILE)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 def recalled(folder=None):
     """{(task, rubric): Remembered} of the file in a folder (default: this one), less what is damaged."""
     found = {}
-    for name, mine in _read(folder or Path.cwd()).items():
+    for name, mine in _read(folder or Path()).items():
         for task in registry.names(name):
             for rubric in (None, "time"):
                 given = mine["checks"].get(f"{task} {rubric or ''}".strip())
                 if isinstance(given, list) and [type(one) for one in given] == [float, float]:
                     worth = registry.get(task).points_for(rubric)
-                    found[task, rubric] = Remembered(*(min(max(one, 0.0), worth) for one in given))
+                    found[task, rubric] = Remembered(*(_within(one, worth) for one in given))
     return found
 
 
@@ -91,11 +92,13 @@ def told_in(folder: Path) -> list[str]:
     """Of each set with a file in or below a folder its bar, and the minutes from first check to last."""
     told = []
     for file in sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")}):
-        for name, mine in sorted(_read(file.parent).items()):
+        known = _read(file.parent)
+        told += [] if known else [f"{file} cannot be read: the next check in its folder makes it anew\n"]
+        for name, mine in sorted(known.items()):
             bar = Bar(name, recalled(file.parent), unchecked="not checked here yet")
             minutes, pauses = mine["seconds"] / 60, f"pauses over {PAUSE / 60:.0f} left out"
             told.append(f"{bar!r}\n  {minutes:.0f} minutes from the first check to the last, {pauses}\n")
-    return told or ["no check has run in a notebook here yet"]
+    return told or [f"no check has run in a notebook in {folder} yet, nor in a folder in it"]
 
 
 def _read(folder):
@@ -104,15 +107,20 @@ def _read(folder):
         known = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return {
             name: {
-                "seconds": float(mine["seconds"]),
+                "seconds": _within(float(mine["seconds"]), YEAR),
                 "last": float(mine["last"]),
                 "checks": dict(mine["checks"]),
             }
             for name, mine in known.items()
             if registry.names(name)
         }
-    except (OSError, ValueError, TypeError, LookupError, AttributeError):
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError):
         return {}
+
+
+def _within(number, most):
+    """The number in [0, most] that is nearest; NaN is 0."""
+    return min(max(0.0, number), most)
 
 
 class Bar:

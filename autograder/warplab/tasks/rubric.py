@@ -164,8 +164,8 @@ def in_rubric(kind, rubric):
 
 
 def so_many(count, noun):
-    """1 block, 2 blocks, 1,000 blocks."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+    """1 block, 2 blocks, 1,000 blocks, 0.5 points."""
+    return f"{int(count) if count == int(count) else count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value):
