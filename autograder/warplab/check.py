@@ -57,8 +57,8 @@ def climb(name=None, launch=None, *args, note=""):
     """Count one version of the product that sets 4, 5, 7 and 13 climb, and draw it above those before.
 
     name: of the version, such as "tiles"; the same name again takes the old row's place. launch: for example
-    matmul_tiled[grid, block]. args: a, b and what else it takes; the last array gets a @ b. note: your
-    sentence on what this version does less often. The log lies beside the sets' folders, in climb.json.
+    matmul_tiled[grid, block]. args: a, b and what else it takes; the last array, NaN before, gets a @ b.
+    note: your sentence on what this version does less often. The log is climb.json, beside the sets' folders.
     Without arguments: the whole log, and its table to hand in. No points.
     """
     from warplab.puzzles import climb as log

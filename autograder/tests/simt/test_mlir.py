@@ -86,6 +86,18 @@ def test_numbers_and_tuples_become_the_parameters_that_the_native_launcher_passe
     assert (out[:33] == 2.5 * x[:33]).all() and not out[33:].any()
 
 
+def test_elements_of_two_bytes_lie_two_bytes_apart():
+    x, out = torch.tensor([1, 2, 3, 4], dtype=torch.bfloat16), floats(4)
+
+    @cuda.jit
+    def widened(x, out):
+        i = cuda.grid(1)
+        out[i] = float32(x[i])
+
+    widened[1, 4](x, out)
+    assert out.tolist() == [1, 2, 3, 4]
+
+
 def test_records_go_there_and_back():
     kind = np.dtype([("a", np.float32), ("b", np.int64)], align=True)
     record = np.zeros(1, kind)[0]
@@ -122,6 +134,8 @@ def test_messages_name_the_line_the_array_and_the_argument():
         reversed_tile[1, (TILE, TILE)](tile, tile.copy(), False)
     with pytest.raises(warplab.OutOfBounds, match=r"element \[9, 1\] of argument 'x' \(float32\[9, 2\]\)"):
         past_the_end[1, 10](np.zeros((9, 2), np.float32))
+    with pytest.raises(ValueError, match="at least the griddim and blockdim"):
+        add[1]
     with pytest.raises(warplab.InvalidLaunch, match="the limit is 1024"):
         add[1, 2048](floats(4), floats(4), floats(4))
     with pytest.raises(warplab.InvalidLaunch, match="argument 'x' is a list"):

@@ -43,6 +43,13 @@ def test_tests_of_others_that_need_a_gpu_run_and_what_they_get_wrong_is_told(tmp
     assert "1 failed, 1 passed" in done.stdout and "reads element [32] of argument 'x'" in done.stdout
 
 
+@pytest.mark.slow
+def test_numbas_simulator_is_told_to_be_switched_off(monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    done = subprocess.run([sys.executable, "-c", "import warplab"], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith("ImportError: NUMBA_ENABLE_CUDASIM is set")
+
+
 def test_the_readmes_program_prints_what_it_says():
     code = re.findall(r"```python\n(.*?)```", README, re.S)[-1]
     said = re.search(r"# (\d+)$", code.strip())

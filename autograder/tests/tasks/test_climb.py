@@ -92,6 +92,14 @@ def forgetful(a, b, c):
     c[row, col] = a[row, 0] * b[0, col]
 
 
+@cuda.jit
+def zeroed(a, b, c):
+    c[cuda.grid(2)] = 0
+
+
+STEP = log.ClimbStep("a", "", "2 x 2 x 2", "h100-sxm", 10**9, 1, 1, 1.0, "L1", 1e13, 2e13, 2e-4)
+
+
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """Two sets' folders; go("ps05") opens a notebook in one of them."""
@@ -167,18 +175,61 @@ def test_a_wrong_product_and_an_error_are_told_and_not_kept(course, capsys):
     assert "out-of-bounds" in capsys.readouterr().out and not log.place().exists()
 
 
-def test_a_log_that_is_none_is_told_and_left(course, capsys):
+def test_what_is_no_launch_of_a_product_is_told_in_words(course, capsys):
+    a, b, c = matrices(16)
+    launch = naive[(1, 1), (16, 16)]
+    for wrong, said in (
+        ((launch, a, b, c), "The version's name comes first"),
+        ((" ", launch, a, b, c), "The version's name comes first"),
+        (("one", launch), "a, b and c, NumPy arrays of two dimensions"),
+        (("one", launch, *map(cuda.to_device, (a, b, c))), "a, b and c, NumPy arrays of two dimensions"),
+        (("one", launch, a, b, c[:, :1].copy()), "c is float32[16, 1]"),
+        (("one", launch, a, b, np.zeros((16, 16), int)), "c is int64[16, 16]"),
+        (("one", zeroed[1, (16, 16)], 0 * a, 0 * b, c), "multiplies nothing"),
+    ):
+        climb(*wrong, note="x")
+        assert said in capsys.readouterr().out and not log.place().exists()
+
+
+def test_what_an_earlier_version_left_in_c_is_no_result(course, capsys):
+    a, b, c = matrices(16)
+    climb("one", naive[(1, 1), (16, 16)], a, b, c, note="x")
+    climb("two", naive[(1, 1), (8, 16)], a, b, c, note="half of the columns")
+    assert "c is not a @ b: off by nan" in capsys.readouterr().out and len(steps()) == 1
+
+
+EDITED = {"at_most": 0, "peak": "x", "device": "h100", "seconds": -1, "flops": None}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[{}]", "", "null", "[[", "[" * 10_000, *({key: value} for key, value in EDITED.items())],
+    ids=repr,
+)
+def test_a_log_that_is_none_is_told_and_left(course, capsys, text):
     climb()
     assert "The log is empty" in capsys.readouterr().out
-    log.place().write_text("[{}]")
+    if isinstance(text, dict):
+        text = json.dumps([vars(STEP) | text])
+    log.place().write_text(text)
     climb("one", naive[(1, 1), (16, 16)], *matrices(16), note="x")
-    assert "cannot be read" in capsys.readouterr().out and log.place().read_text() == "[{}]"
+    assert "cannot be read" in capsys.readouterr().out and log.place().read_text() == text
+
+
+def test_what_another_notebook_adds_meanwhile_stays(course, monkeypatch):
+    def slow(*args, **options):
+        log.place().write_text(json.dumps([vars(STEP)]))
+        return profile(*args, **options)
+
+    profile = log.profile
+    monkeypatch.setattr(log, "profile", slow)
+    climb("one", naive[(1, 1), (16, 16)], *matrices(16), note="x")
+    assert [step["name"] for step in steps()] == ["a", "one"]
 
 
 def test_the_bar_by_a_clock_says_its_share_of_the_bound():
-    step = log.ClimbStep("a", "", "2 x 2 x 2", "h100-sxm", 10**9, 1, 1, 1.0, "L1", 1e13, 2e13, 2e-4)
-    assert step.cells()[-1] == "5 TFLOP/s, 50% of the bound"
-    assert log.stairs([step]).alt.startswith("Stairs of 1 step: a 10 TFLOP/s")
+    assert STEP.cells()[-1] == "5 TFLOP/s, 50% of the bound"
+    assert log.stairs([STEP]).alt.startswith("Stairs of 1 step: a 10 TFLOP/s")
 
 
 def test_on_cuda_a_large_product_is_sampled_timed_and_held_to_the_card(course, monkeypatch):

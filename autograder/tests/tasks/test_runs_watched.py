@@ -26,13 +26,13 @@ def test_launches_and_bytes_are_those_that_the_judge_counts(train_mlp):
     found = train_it_runs.counted(train_mlp)
     assert sum(launches for launches, _ in found.kernels.values()) == 5
     moved, name, writers, readers = found.between[0]
-    assert (moved, name) == (8192, "before (32, 32)")  # 32 x 32 numbers of 4 bytes, written and read
+    assert (moved, name) == (8192, "float32[32, 32]")  # 32 x 32 numbers of 4 bytes, written and read
     assert (writers, readers) == (["first_layer"], ["there_and_back"])
     assert "5 launches" in train_it_runs.by_kernel(found).caption
 
 
 def test_kernels_of_triton_are_watched_and_counted_as_all_are():
-    """16 launches in four steps, and arrays by the names that the host code has for them."""
+    """Of a step four launches, and between two of them the same array as numba's kernels pass on."""
     pytest.importorskip("triton")
     from train_mlp_in_triton import train_mlp
 
@@ -44,7 +44,7 @@ def test_kernels_of_triton_are_watched_and_counted_as_all_are():
         "there_and_back": 1,
         "learn": 2,
     }
-    assert found.between[0] == (8192, "before (32, 32)", ["first_layer"], ["there_and_back"])
+    assert found.between[0] == (8192, "float32[32, 32]", ["first_layer"], ["there_and_back"])
 
 
 def test_what_is_written_grows_from_the_first_word():

@@ -216,11 +216,7 @@ def question(task, case):
 def answer(question, names, entry, plan, call):
     """Run the host code against a Recorder; returns the recording."""
     check_callable(entry, names[0])
-    return recording(question, entry, Recorder(Target.of(question["arch"])))
-
-
-def recording(question, entry, recorder):
-    """What host code does to a Recorder, as plain data."""
+    recorder = Recorder(Target.of(question["arch"]))
     held = {name: Handle(name, **what) for name, what in question["handles"].items()}
     values = {DEVICE: recorder} | held | question["numbers"]
     with recorded(recorder.target, recorder.launch_of_triton):

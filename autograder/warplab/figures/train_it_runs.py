@@ -5,7 +5,6 @@ Host code is recorded and replayed on the engine as where it is graded: kernels 
 and the same is drawn with a GPU and without.
 """
 
-import inspect
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,8 +15,7 @@ import yaml
 from warplab import plots
 from warplab.crossing import driver
 from warplab.crossing.execute import Memory
-from warplab.crossing.kernel import target_of
-from warplab.crossing.orders import LaunchStep
+from warplab.crossing.orders import LaunchStep, describe
 from warplab.hardware.target import Target
 from warplab.models.drawn_digits import drawn_digits
 from warplab.models.training_runs import TIMED, WEIGHTS, mlp_scores
@@ -88,40 +86,15 @@ def _mlp_case(steps, seed=0):
     return MLP.run(np.random.default_rng(seed), "learns", 512, 8, 32, 10, numbers)
 
 
-class NamingRecorder(driver.Recorder):
-    """A Recorder that notes what the host function `entry` calls its arrays: called, {buffer: name}."""
-
-    def __init__(self, target, entry):
-        super().__init__(target)
-        self.entry, self.called = entry, {}
-
-    def launch(self, *arguments, **options):
-        self._look()
-        super().launch(*arguments, **options)
-
-    def launch_of_triton(self, *arguments):
-        self._look()
-        super().launch_of_triton(*arguments)
-
-    def _look(self):
-        frame = inspect.currentframe()
-        while frame and frame.f_code is not getattr(self.entry, "__code__", None):
-            frame = frame.f_back
-        for name, value in frame.f_locals.items() if frame else ():
-            if type(value) is driver.Handle:
-                self.called.setdefault(value.name, name)
-
-
 def _recorded(task, case, train):
-    """(Order, {buffer: name}) of the host function `train`, recorded as in grading and not run yet."""
-    recorder = NamingRecorder(target_of(task, case), train)
-    answer = driver.recording(driver.question(task, case), train, recorder)
-    return driver.finish(task, case, answer, None), recorder.called
+    """The Order of the host function `train`, recorded as in grading and not run yet."""
+    answer = driver.answer(driver.question(task, case), [task.entry], train, None, None)
+    return driver.finish(task, case, answer, None)
 
 
 def _watched(task, case, train, also=None):
     """Run `train` launch by launch, with its loss drawn again and again; returns the WatchedRun."""
-    (order, _), want = _recorded(task, case, train), task.reference(case.inputs)["losses"]
+    order, want = _recorded(task, case, train), task.reference(case.inputs)["losses"]
     memory, shown, drawn, done = Memory(order.buffers), _Display(), time.monotonic(), 0
     losses = memory.arrays["losses"]
     try:
@@ -210,7 +183,8 @@ def mistakes(run, count=500, seed=1, most=12):
 @dataclass
 class Counted:
     """Where the bytes of a step go. kernels: name -> (launches, bytes); between: arrays of the student's own
-    that one kernel writes and another reads: [(bytes, name, writer, readers)], most first. All of one step.
+    that one kernel writes and another reads: [(bytes, type and shape, writers, readers)], most
+    first. All of one step.
     """
 
     kernels: dict
@@ -219,7 +193,7 @@ class Counted:
 
 def counted(train_mlp, steps=2, seed=0):
     """Count `train_mlp`'s launches on the engine, 32 pictures of 64 pixels a step. Returns a Counted."""
-    order, called = _recorded(MLP, _mlp_case(steps, seed), train_mlp)
+    order = _recorded(MLP, _mlp_case(steps, seed), train_mlp)
     memory, kernels, writers, readers, moved, state = Memory(order.buffers), {}, {}, {}, {}, set()
     labels = {region.label: name for name, region in memory.regions.items()}
     try:
@@ -244,12 +218,7 @@ def counted(train_mlp, steps=2, seed=0):
     finally:
         memory.release()
     between = [
-        (
-            moved[array],
-            f"{called.get(array, 'an array')} {order.buffers[array].shape}",
-            [*by],
-            [*readers[array]],
-        )
+        (moved[array], describe(order.buffers[array]), [*by], [*readers[array]])
         for array, by in writers.items()
         if array.startswith("#") and array not in state and array in readers
     ]

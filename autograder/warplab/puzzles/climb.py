@@ -8,13 +8,16 @@ time. The log lies beside the sets' folders, so that four sets and every restart
 stands in it is the student's own word, and no point depends on it.
 """
 
-import json
 import math
+import os
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 
 from warplab.crossing.explain import explain
 from warplab.hardware import specs
@@ -32,6 +35,8 @@ from warplab.timing.bounds import L1, LaunchWork, bounds
 FILE = "climb.json"
 FULL = 10**9  # blocks: no SM is idle
 SAMPLE = 8  # blocks that are counted of a product that is large enough to be timed
+Count = Annotated[int, Meta(ge=0)]
+Rate = Annotated[float, Meta(gt=1, lt=1e30)]  # FLOP/s
 COLOURS = {True: PALETTE["blue"], False: PALETTE["orange"]}  # whether L1 binds
 NEAR = 0.05  # how far a number of c may be off: sums of some thousand terms, 16-bit factors
 
@@ -47,14 +52,14 @@ class ClimbStep:
     note: str
     size: str
     device: str
-    flops: int
-    requests: int
-    sectors: int
+    flops: Count
+    requests: Count
+    sectors: Count
     passes: float
     binds: str
-    at_most: float
-    peak: float
-    seconds: float | None = None
+    at_most: Rate
+    peak: Rate
+    seconds: Annotated[float, Meta(gt=0)] | None = None
 
     @property
     def reached(self):
@@ -113,19 +118,27 @@ def climb(name=None, launch=None, *args, note=""):
     path = place()
     try:
         steps = read(path)
-    except (OSError, ValueError, TypeError) as problem:
+    except (OSError, RecursionError, msgspec.MsgspecError, specs.SpecError) as problem:
         show(Climb([], f"The log {path} cannot be read ({problem}): move it away, and climb again."))
         return
     if name is None:
         show(Climb(steps, "" if steps else "The log is empty: run the cells with `climb` in ps04 first."))
         print(Climb(steps).markdown() if steps else "")
         return
+    if not isinstance(name, str) or not name.strip():
+        told = (
+            "The version's name comes first: climb('tiles', matmul_tiled[grid, block], a, b, c, note='...')."
+        )
+        show(Climb(steps, told))
+        return
+    name = one_line(name)
     if not isinstance(note, str) or not note.strip():
         told = "Say first, in one sentence in the place of the `...`, what this version does less often than"
         show(Climb(steps, f"{told} the one before. {name!r} is counted then."))
         return
     try:
-        step = counted(name, " ".join(note.replace("|", "/").split()), launch, args)
+        step = counted(name, one_line(note), launch, args)
+        steps = read(path)  # again: another notebook may have added to it
     except Exception as error:  # noqa: BLE001 - it runs a student's code: told as that
         show(Climb(steps, f"{name!r} is not counted: {explain(error)}"))
         return
@@ -133,7 +146,9 @@ def climb(name=None, launch=None, *args, note=""):
     steps += [step] if step not in steps else []
     told = ""
     try:
-        path.write_text(json.dumps([asdict(one) for one in steps], indent=1), encoding="utf-8")
+        fresh = path.with_name(f"{FILE}.{os.getpid()}")
+        fresh.write_bytes(msgspec.json.format(msgspec.json.encode(steps), indent=1))
+        fresh.replace(path)
     except OSError as problem:
         told = f"The log {path} cannot be written ({problem}): this step is not kept."
     show(Climb(steps, told))
@@ -146,13 +161,27 @@ def place():
 
 
 def read(path):
-    """The steps of a log. ValueError or TypeError where the file is none."""
-    return [ClimbStep(**row) for row in json.loads(path.read_text(encoding="utf-8"))] if path.exists() else []
+    """The steps of a log. OSError, RecursionError, MsgspecError or SpecError where the file is none."""
+    steps = msgspec.json.decode(path.read_bytes(), type=list[ClimbStep]) if path.exists() else []
+    for step in steps:
+        specs.get(step.device)
+    return steps
+
+
+def one_line(text):
+    """A text as a cell of a Markdown table may hold it."""
+    return " ".join(text.replace("|", "/").split())
 
 
 def counted(name, note, launch, args):
     """The step of one launch: args[0] @ args[1] into the last array. ValueError for another result."""
-    a, b, c = args[0], args[1], [one for one in args if isinstance(one, np.ndarray)][-1]
+    arrays = [one for one in args if isinstance(one, np.ndarray)]
+    if len(arrays) < 3 or any(one.ndim != 2 or not one.size for one in (*arrays[:2], arrays[-1])):
+        raise ValueError("behind kernel[grid, block] come a, b and c, NumPy arrays of two dimensions")
+    a, b, c = arrays[0], arrays[1], arrays[-1]
+    if c.dtype.kind != "f" or c.shape != (a.shape[0], b.shape[1]):
+        raise ValueError(f"c is {c.dtype}{list(c.shape)}: it has room for a @ b, in numbers with a point")
+    c.fill(np.nan)  # what an earlier version left there is no result
     cuda_here = device().kind == "cuda"
     p, seconds = profile(launch, *args, sample_blocks=SAMPLE if cuda_here else None), None
     if cuda_here:
@@ -168,6 +197,8 @@ def counted(name, note, launch, args):
     card = (specs.reported(device().name) if cuda_here else None) or "h100-sxm"
     work = LaunchWork(dict(p.unit_flops), p.l1_wavefronts, 0, 0, 0, FULL)
     bound, flops, load = bounds(work, card), sum(p.unit_flops.values()), p.global_load
+    if not flops:
+        raise ValueError("the kernel multiplies nothing: no floating-point operation was counted")
     size = f"{a.shape[0]} x {b.shape[1]} x {a.shape[1]}"
     requests, sectors, passes = int(load.requests), int(load.sectors), float(p.l1_wavefronts)
     at_most = flops / bound.at_least

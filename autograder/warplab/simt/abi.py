@@ -51,7 +51,7 @@ def memref(pointer: int, array) -> tuple[int, ...]:
 
     Of records and strings the elements are bytes.
     """
-    width = array.dtype.itemsize if array.dtype.kind not in "VSU" else 1
+    width = 1 if issubclass(array.dtype.type, np.flexible) else array.dtype.itemsize  # not of bfloat16
     return (pointer, pointer, 0, *array.shape, *(step // width for step in array.strides))
 
 

@@ -33,7 +33,7 @@ from warplab.simt.frontends.arguments import on_device, record
 from warplab.simt.frontends.engine_driver import DriverCalls, EngineDevice
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.loaded import LoadedKernel
-from warplab.simt.frontends.numba_hook import RefusedLaunch, check_lists, check_tensors, in_place_of
+from warplab.simt.frontends.numba_hook import RefusedLaunch, in_place_of
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.space import SPACE
 
@@ -341,24 +341,23 @@ def _prepare_launches(descriptor) -> None:
     marshaller.dispatcher = property(lambda self: self._dispatcher)
 
     @in_place_of(marshaller, "__call__")
-    def launch(plain, self, *args, **named):
-        if named:
-            raise InvalidLaunch(
-                f"a kernel takes its arguments by their places, and {', '.join(named)} is given by name",
-                kernel=self.dispatcher.py_func.__name__,
-            )
-        check_tensors(self.dispatcher, args)
+    def launch(plain, self, *args):
         as_array = _part("cuda").as_cuda_array
         try:
             return plain(self, *(as_array(a) if torch_hook.is_tensor(a) else a for a in args))
         except Exception:
             _check_count(self.dispatcher.py_func, args)
-            check_lists(self.dispatcher, args)
             raise
         finally:
             self._callbacks.clear()  # of a launch that failed: they would copy back after the next one
 
-    torch_hook.LAUNCHES.append((marshaller, "__call__"))
+    @in_place_of(descriptor.MLIRDispatcher, "__getitem__")
+    def configured(plain, self, configuration):
+        if not isinstance(configuration, tuple) or len(configuration) < 2:  # an assertion without words
+            raise ValueError("must specify at least the griddim and blockdim")
+        return plain(self, configuration)
+
+    numba_hook.refuse_in_words(descriptor.MLIRDispatcher, marshaller, numba_hook.check_tensors)
 
 
 def _check_count(function, args) -> None:

@@ -354,14 +354,19 @@ def install(target: Target) -> None:
     numba_driver.ExperimentalDevice = lambda number=0: EngineDevice(target)
     numba_dispatcher._Kernel.bind, numba_dispatcher._Kernel.launch = _bind, _launch
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
-    _refuse_in_words()
-    _share_with_torch()
+    refuse_in_words(numba_dispatcher.CUDADispatcher, numba_dispatcher._LaunchConfiguration, _check_arguments)
+    share_with_torch(cuda, DeviceNDArray)
+    torch_hook.install(_on_host)
 
 
-def _refuse_in_words() -> None:
-    """Check what a kernel is configured and called with before numba does."""
+def refuse_in_words(dispatcher, configured_kernel, check) -> None:
+    """Check what a kernel is configured and called with before the library does.
 
-    @in_place_of(numba_dispatcher.CUDADispatcher, "__getitem__")
+    dispatcher, configured_kernel: the library's classes. check(dispatcher, args) raises InvalidLaunch.
+    """
+    torch_hook.LAUNCHES += (dispatcher, "__getitem__"), (configured_kernel, "__call__")
+
+    @in_place_of(dispatcher, "__getitem__")
     def configured(plain, self, configuration):
         try:
             return plain(self, configuration)
@@ -371,22 +376,22 @@ def _refuse_in_words() -> None:
             show(error, lambda error: f"{str(error).strip()}{words}")
             raise
 
-    @in_place_of(numba_dispatcher._LaunchConfiguration, "__call__")
+    @in_place_of(configured_kernel, "__call__")
     def launch(plain, self, *args, **named):
         if named:
             raise InvalidLaunch(
                 f"a kernel takes its arguments by their places, and {', '.join(named)} is given by name",
                 kernel=self.dispatcher.py_func.__name__,
             )
-        _check_arguments(self.dispatcher, args)
+        check(self.dispatcher, args)
         try:
             return plain(self, *args)
         except Exception:
-            check_lists(self.dispatcher, args)
+            _check_lists(self.dispatcher, args)
             raise
 
 
-def check_lists(dispatcher, args) -> None:
+def _check_lists(dispatcher, args) -> None:
     """Raises InvalidLaunch for a list among the arguments: what compiles for it no launch would take."""
     for name, value in zip(inspect.signature(dispatcher.py_func).parameters, args, strict=False):
         if isinstance(value, list | set | dict):
@@ -402,7 +407,7 @@ def _check_arguments(dispatcher, args) -> None:
     """Raises InvalidLaunch for a tensor that numba cannot take, or what does not fit the one signature."""
     check_tensors(dispatcher, args)
     if dispatcher.specialized and not dispatcher.extensions:
-        check_lists(dispatcher, args)
+        _check_lists(dispatcher, args)
         [kernel] = dispatcher.overloads.values()
         function = dispatcher.py_func
         names = inspect.signature(function).parameters
@@ -446,13 +451,6 @@ def share_with_torch(library, device_array) -> None:
 
     device_array.__dlpack__ = export
     device_array.__dlpack_device__ = lambda self: (1, 0)  # DLPack's number of the CPU
-
-
-def _share_with_torch() -> None:
-    share_with_torch(cuda, DeviceNDArray)
-    torch_hook.LAUNCHES.append((numba_dispatcher.CUDADispatcher, "__getitem__"))
-    torch_hook.LAUNCHES.append((numba_dispatcher._LaunchConfiguration, "__call__"))
-    torch_hook.install(_on_host)
 
 
 class _Borrowed:
