@@ -17,7 +17,7 @@
 # asks another for help. You write kernels that colour one pixel each, and a stopwatch that does not flatter
 # them.
 #
-# **About 3 hours** (estimated), after chapter 1; if you have never written a kernel, do `ps00` first. Of the 100
+# **About 3.5 hours** (estimated), after chapter 1; if you have never written a kernel, do `ps00` first. Of the 100
 # points 2 need a CUDA GPU. Write in the place of `raise NotImplementedError()` and delete that line;
 # `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole numbers from 1 on.
 # Inputs must stay as they are: a changed one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its

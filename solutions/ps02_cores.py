@@ -16,7 +16,7 @@
 # A small observatory corrects each night's exposures pixel by pixel, and follows every star through a model
 # of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
-# **About 3 hours** (estimated), after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
+# **About 3.5 hours** (estimated), after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
 # row. Tasks 5 and 6 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with

@@ -17,7 +17,7 @@
 # computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
 # when it asks memory seldom.
 #
-# **About 5 hours** (estimated), after chapter 5. Of the 100 points 9 need a CUDA GPU. Write in the place of
+# **About 5.5 hours** (estimated), after chapter 5. Of the 100 points 9 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
 # row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is given, and you find the

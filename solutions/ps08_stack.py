@@ -16,7 +16,7 @@
 # A restaurant at the sea. The cook calls out orders, the kitchen works behind a door, boats bring fish and
 # take away boxes. You keep the three out of each other's way.
 #
-# **About 5 hours** (estimated), after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
+# **About 5.5 hours** (estimated), after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
 # `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
 # says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
 # row. Tasks 6 and 7 are *cases*: somebody else's program fails, its symptom is given, and you find the cause

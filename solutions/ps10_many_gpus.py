@@ -16,7 +16,7 @@
 # An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
 # is what they pass to each other. You write the passing.
 #
-# **About 5 hours** (estimated), after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
+# **About 5.5 hours** (estimated), after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
 # delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Task 7 is a *case*: somebody
 # else's program fails, its symptom is given, and you find the cause with the course's tools and mend it.

@@ -112,6 +112,8 @@ class Entry:
         """The answer's text. ValueError if an edit does not fit its base."""
         if self.edit is None:
             return self.path(self.name).read_text()
+        if "given" in self.edit:
+            return given_program(self.task, self.edit["given"])
         base = (
             cells_for(self.task)[-1] if self.edits_the_reference else self.path(self.edit["base"]).read_text()
         )
@@ -147,6 +149,15 @@ def mutant_of(base, operator):
     from workshop.mutants.operators import mutated  # here: a bare CUDA machine has no mutmut
 
     return next(text for name, text in mutated(base) if name == operator)
+
+
+def given_program(name, names):
+    """The functions that a notebook gives to be mended, {given name: name that the task asks for}."""
+    tree = ast.parse(SOLUTIONS[name.split("/")[0]].read_text(encoding="utf-8"))
+    given = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for old, new in names.items():
+        given[old].name = new
+    return "\n\n".join(ast.unparse(given[old]) for old in names) + "\n"
 
 
 def edited(base, edits):

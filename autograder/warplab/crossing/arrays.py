@@ -33,7 +33,7 @@ def as_array(value, kind):
     if kind == "integers" or kind == "numbers":
         return _numbers(value if array is None else array, kind)
     if array is None:
-        raise NotPlain(f"got {_name(value)}, expected an array of {kind}: np.array(..., np.{kind}) makes one")
+        raise NotPlain(f"got {named(value)}, expected an array of {kind}: np.array(..., np.{kind}) makes one")
     if array.dtype != np.dtype(kind):
         raise NotPlain(f"dtype is {array.dtype}, expected {kind}: convert it, as .astype(np.{kind}) does")
     return _copy(array)
@@ -84,7 +84,7 @@ def _walk(value, allowed, kind, depth, budget):
         wanted = "a whole number" if kind == "integers" else "a number"
         shown = f" ({value!r})" if type(value) in (float, bool, str) else ""
         more = f": int({value}) is {int(value)}" if type(value) is bool else ""
-        raise NotPlain(f"got {_name(value)}{shown[:60]}, expected {wanted}{more}")
+        raise NotPlain(f"got {named(value)}{shown[:60]}, expected {wanted}{more}")
     return int(value) if type(value) in WHOLE else float(value)
 
 
@@ -92,5 +92,7 @@ def _copy(array):
     return np.array(array, order="C", copy=True, subok=False)
 
 
-def _name(value):
-    return f"{'an' if type(value).__name__[0] in 'aeiou' else 'a'} {type(value).__name__}"[:60]
+def named(value):
+    """What a value is, as a student reads it: "None" or "an int"."""
+    name = type(value).__name__
+    return "None" if value is None else f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"[:60]

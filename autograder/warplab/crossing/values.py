@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.arrays import NotPlain, as_array, named
 from warplab.crossing.explain import Refused
 
 MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
@@ -74,20 +74,15 @@ def given(task, case, without=()):
     return {name: plain_copy(case.inputs[name]) for name in task.arguments if name not in without}
 
 
-def described(value):
-    """What a value is, as a student reads it: "None" or "a list"."""
-    return "None" if value is None else f"a {type(value).__name__}"
-
-
 def check_callable(entry, name):
     """Raise Refused unless `entry` can be called."""
     if entry is None or not callable(entry):
-        raise Refused(f"`{name}` must be a function, and it is {described(entry)}")
+        raise Refused(f"`{name}` must be a function, and it is {named(entry)}")
 
 
 def read_results(returns, value, name):
     """Split what the function `name` returned into its results, {name: kind} in order, as plain arrays."""
-    several = type(value) in (tuple, list)
+    several = type(value) in (tuple, list) and len(value) != 1
     if len(returns) == 1:
         values = (value,)
     elif several and len(value) == len(returns):

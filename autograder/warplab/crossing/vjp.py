@@ -9,10 +9,10 @@ import contextlib
 import msgspec
 import numpy as np
 
-from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.arrays import NotPlain, as_array, named
 from warplab.crossing.explain import Refused
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.values import described, given, modified, of_form, plain_copy, result_of
+from warplab.crossing.values import given, modified, of_form, plain_copy, result_of
 
 UPSTREAM = "grad_out"
 SAVED = {"to_save": ""}  # what save_for_backward sets
@@ -48,7 +48,7 @@ def answer(question, names, entry, plan, call):
     import torch
 
     if not (isinstance(entry, type) and issubclass(entry, torch.autograd.Function)):
-        raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {described(entry)}")
+        raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {named(entry)}")
     with torch.no_grad():  # as autograd has it
         half = _backward if "kept" in question else _forward
         return half(torch, entry, question)
@@ -123,7 +123,7 @@ def _unpacked(torch, packed):
 
 def _array(torch, name, tensor):
     if type(tensor) is not torch.Tensor:
-        raise Refused(f"`{name}` must be a tensor, and it is {described(tensor)}")
+        raise Refused(f"`{name}` must be a tensor, and it is {named(tensor)}")
     try:
         return as_array(tensor, str(tensor.dtype).removeprefix("torch."))
     except (NotPlain, TypeError) as problem:

@@ -27,6 +27,15 @@ from warplab.tasks.scoring import ONLY_RIGHT
 RIGHT, SLOWER, SIZES, BOUNDS, RACE, SKIPS, REMEMBERS, PRECISION = range(8)
 """The verdicts, by the numbers that they have in the notebook."""
 
+ROWS = (
+    Item("given", 3, title="Your witness breaks the kernel above"),
+    Item("others", 5, title="It breaks other kernels that are wrong in a similar way"),
+    Item("spares", 1, title="It spares right kernels"),
+    Item("verdict", 2, title="The verdict"),
+    Item("worst", 5, title="The worst case"),
+)
+"""What an audit gives: little for what trying finds, a witness of odd size and one of eight verdicts."""
+
 _one_at_a_time = threading.Lock()  # a class is graded in threads, and the engine has one memory
 
 
@@ -46,6 +55,7 @@ class Audit(Task):
     wrong, right other kernels for the same job, machine_made.Versions
     doubt        the one of `wrong` that a witness must break in every row; None: the shown kernel
     witness      names of the arrays that the student's function makes, in order
+    grid         (size, threads) -> blocks of the shown kernel; 0: those of the launch
     limits(inputs) -> {array: [(least, most), ...]}, an interval for each axis
     magnitude    no number of theirs is larger
     buffers(witness) -> {name: array or Empty}: the kernel's arguments, in order; "out" is the result
@@ -56,13 +66,15 @@ class Audit(Task):
     arguments = ("threads",)
     shown = ""
     truth = RIGHT
-    items: tuple[Item, ...] = ()
+    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
+    items = ROWS
     wrong: tuple[machine_made.Version, ...] = ()
     right: tuple[machine_made.Version, ...] = ()
     doubt = None
     witness = ("x",)
     magnitude = 1000.0
     sizes = (64, 128, 256)
+    grid = staticmethod(machine_made.each)
     domain = {"threads": Choice(64, 128, 256)}
     corners = 2
     axis = "threads"
@@ -78,7 +90,7 @@ class Audit(Task):
         raise NotImplementedError
 
     def buffers(self, witness):
-        raise NotImplementedError
+        return witness | {"out": Empty(witness["x"].shape, "float32")}
 
     def job(self, witness):
         raise NotImplementedError
@@ -195,16 +207,11 @@ class Audit(Task):
         )
         kernel = compiled_version(version, shapes)
         arguments = tuple(buffers)
-        grid = self.grid(size, threads)
+        grid = (self if type(version) is str else version).grid(size, threads)
         if type(version) is not str:
-            grid = version.grid(size, threads)
             arguments += tuple(("int32", n) for n in buffers["x"].shape)
         launch = LaunchStep(0, (max(1, grid or blocks),), (threads,), 0, arguments)
         return Order(engine_target().arch, (kernel,), buffers, (launch,), ("out",))
-
-    def grid(self, size, threads):
-        """Blocks of the shown kernel; 0: those of the launch."""
-        return size
 
 
 @functools.lru_cache(maxsize=512)
@@ -217,24 +224,11 @@ def _outcome(audit, version, threads, blocks, key):
         return execute(audit().order(version, threads, blocks, witness))
 
 
-def rows(worst=3, others=4, given=4):
-    """The rows of an audit: 16 points, or what is said."""
-    return (
-        Item("given", given, title="Your witness breaks the kernel above"),
-        Item("others", others, title="It breaks other kernels that are wrong in a similar way"),
-        Item("spares", 2, title="It spares right kernels"),
-        Item("verdict", 3, title="The verdict"),
-        Item("worst", worst, title="The worst case"),
-    )
-
-
 @task("ps14/row_sums", points=16)
 class RowSums(Audit):
     """Sums of rows. The remainder of four steps is taken for one step: two columns a thread are left out."""
 
     entry = "audit_row_sums"
-    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
-    items = rows()
     shown, truth = "row_sums", SIZES
     wrong, right = machine_made.WRONG_SUMS, machine_made.RIGHT_SUMS
 
@@ -260,10 +254,9 @@ class AuditOfBrighten(Audit):
     """Loads ahead of a tile that begins inside and ends outside read past the end; no number shows it."""
 
     entry = "audit_brighten"
-    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
-    items = rows()
     shown, truth = "brighten", BOUNDS
     wrong, right = machine_made.WRONG_BRIGHT, machine_made.RIGHT_BRIGHT
+    grid = staticmethod(machine_made.tiles(4))
 
     def limits(self, inputs):
         return {"x": [(1, 6 * inputs["threads"])]}
@@ -273,12 +266,6 @@ class AuditOfBrighten(Audit):
 
     def worst_of(self, inputs):
         return inputs["threads"] - 1
-
-    def grid(self, size, threads):
-        return -(-size // (4 * threads))
-
-    def buffers(self, witness):
-        return witness | {"out": Empty(witness["x"].shape, "float32")}
 
     def job(self, witness):
         want = np.minimum(1, 1.5 * witness["x"].astype(np.float64))
@@ -291,10 +278,9 @@ class Centre(Audit):
 
     entry = "audit_centre"
     arguments = ("blocks", "threads")
-    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
-    items = rows()
     shown, truth = "centre", RACE
     wrong, right = machine_made.WRONG_CENTRES, machine_made.RIGHT_CENTRES
+    grid = staticmethod(machine_made.blocks)
     sizes, axis = (2, 4, 8), "blocks"
     domain = {"blocks": Choice(2, 4, 8, said=True), "threads": Choice(64, 128, 256)}
 
@@ -307,12 +293,6 @@ class Centre(Audit):
 
     def worst_of(self, inputs):
         return 100 - inputs["blocks"]
-
-    def grid(self, size, threads):
-        return 0
-
-    def buffers(self, witness):
-        return witness | {"out": Empty(witness["x"].shape, "float32")}
 
     def job(self, witness):
         x = witness["x"].astype(np.float64)
@@ -375,10 +355,9 @@ class Smooth(Audit):
     """Right, and each access of a warp touches as many sectors as a chunk has numbers, up to 32."""
 
     entry = "audit_smooth"
-    returns = {"verdict": "integers", "worst": "integers", "x": "float32"}
-    items = rows()
     shown, truth = "smooth", SLOWER
     wrong, right = machine_made.SLOW_SMOOTH, machine_made.FAST_SMOOTH
+    grid = staticmethod(machine_made.blocks)
     magnitude = 1.0
     FACTOR = 2
 
@@ -390,12 +369,6 @@ class Smooth(Audit):
 
     def worst_of(self, inputs):
         return 28 * inputs["threads"] + 1
-
-    def grid(self, size, threads):
-        return 0
-
-    def buffers(self, witness):
-        return witness | {"out": Empty(witness["x"].shape, "float32")}
 
     def job(self, witness):
         v = witness["x"].astype(np.float64)
@@ -425,9 +398,9 @@ class Energy(Audit):
 
     entry = "audit_energy"
     returns = {"verdict": "integers", "worst": "integers", "first": "float32", "second": "float32"}
-    items = rows()
     shown, truth = "energy", REMEMBERS
     wrong, right = machine_made.WRONG_ENERGIES, machine_made.RIGHT_ENERGIES
+    grid = staticmethod(machine_made.tiles())
     witness = ("first", "second")
 
     def limits(self, inputs):
@@ -449,9 +422,6 @@ class Energy(Audit):
 
     def worst_of(self, inputs):
         return 4 * inputs["threads"]
-
-    def grid(self, size, threads):
-        return -(-size // threads)
 
     def buffers(self, witness):
         count = len(witness["first"])
