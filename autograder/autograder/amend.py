@@ -7,7 +7,6 @@ adds it to the list, `undone` is the last one backwards.
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import sqlite3
 import tempfile
@@ -19,38 +18,42 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from sqlalchemy.exc import OperationalError
 
 from autograder.discover import find_submissions
-from autograder.grade import FINAL, Asked, Grading, only_one
+from autograder.grade import FINAL, Asked, Grading
 from autograder.gradebook import CourseGradebook, write_csv
-from autograder.gradebook.changes import FILE, Change, ChangedSet, read_changes, write_changes
+from autograder.gradebook.changes import FILE, Change, ChangedSet, write_changes
 from autograder.gradebook.export import figure
 from autograder.gradebook.standing import Standing, standings
 from autograder.layout import Assignment
 from autograder.release.release import nbgrader_config
-from autograder.release.sample_answer import sample_answers
+from autograder.release.sample_answer import sample_answers, ticked
 from autograder.report import Pages, read_autograded
 from autograder.report.pages import verdict_of
 from autograder.results import Results, StoredRecord
+from autograder.roster import read_roster
 from autograder.user_error import UserError, nearest
 from autograder.worked import worked
+from autograder.workers.interrupts import kept
 from autograder.workers.pool import Pool
 
 Moved = list[tuple[str, str, str, str]]  # student, before, after, why
-TICKED = re.compile(r"^\[(\d+)\] \+([\d.]+): .*$", re.MULTILINE)  # a rubric's item in a comment
+MOST_POINTS, MOST_HOURS = 1_000, 24 * 366  # of a task, of an extension
 
 
 @dataclass(frozen=True)
 class Course:
-    """Where a set is changed. root: the course folder. out: the folder of grades."""
+    """Where a set is changed. root: the course folder. out: the folder of grades. changes: all of it."""
 
     root: Path
     out: Path
     assignment: Assignment
+    changes: list[Change]
 
     @property
-    def changes(self) -> list[Change]:
-        return read_changes(self.out)
+    def in_force(self) -> ChangedSet:
+        return ChangedSet.of(self.changes, self.assignment)
 
     def change(self, told: str, **what: Any) -> Change:
         """Of this set, now."""
@@ -59,42 +62,42 @@ class Course:
 
 def cells_of(course: Course, task: str) -> dict[str, float]:
     """{grade id: points by now} of a task, or of a written answer. Raises UserError for another name."""
-    name = course.assignment.name
-    in_force = ChangedSet.of(course.changes, name)
+    name, worth = course.assignment.name, course.in_force.worth
     known = {spec.grade_id: spec.task or f"{name}/{spec.grade_id}" for spec in course.assignment.graded()}
-    found = {cell: course.assignment.cells[cell].points for cell in known if known[cell] == task}
+    found = {cell: worth[cell] for cell in known if known[cell] == task}
     if not found:
-        raise UserError(f"{name} has no task {task!r}{nearest(task, sorted(set(known.values())))}")
-    return {cell: in_force.worth.get(cell, points) for cell, points in found.items()}
+        raise UserError(f"{name} has no task {task!r}{nearest(task, set(known.values()))}")
+    return found
 
 
 def void(course: Course, task: str, leave_out: bool) -> Change:
     """Everybody has all points of a task; or it is left out, and the others make up for its points."""
-    cells = cells_of(course, task)
+    cells, in_force = cells_of(course, task), course.in_force
+    if not sum(cells.values()):
+        raise UserError(f"{task} counts nothing already; `autograder undo` takes the last change back")
     given: dict[str, float | None] = dict.fromkeys(cells)
     if not leave_out:
+        if set(cells) <= set(in_force.given):
+            raise UserError(f"everybody has all points of {task} already")
         told = f"{task} does not count; everybody has its {figure(sum(cells.values()))} points"
         return course.change(told, given=list(cells), entered=_rescored(course, given))
-    worth = dict.fromkeys(cells, 0.0)
-    others = {spec.grade_id for spec in course.assignment.graded()} - set(cells)
-    in_force = ChangedSet.of(course.changes, course.assignment.name)
-    points = {name: in_force.worth.get(name, course.assignment.cells[name].points) for name in others}
-    if not sum(points.values()):
+    others = {cell: points for cell, points in in_force.worth.items() if cell not in cells}
+    if not sum(others.values()):
         raise UserError(f"{course.assignment.name} has no other task; without --leave-out all get its points")
-    ratio = 1 + sum(cells.values()) / sum(points.values())
-    ratios = given | dict.fromkeys(points, ratio)
-    worth |= {name: ratio * value for name, value in points.items()}
+    ratio = 1 + sum(cells.values()) / sum(others.values())
+    worth = dict.fromkeys(cells, 0.0) | {cell: ratio * points for cell, points in others.items()}
     told = f"{task} is left out; the others count {ratio:.4g} times as much, so that the set keeps its points"
-    return course.change(told, worth=worth, entered=_rescored(course, ratios))
+    return course.change(told, worth=worth, entered=_rescored(course, given | dict.fromkeys(others, ratio)))
 
 
 def new_points(course: Course, task: str, points: float) -> Change:
     """A task has other points than it was handed out with."""
     cells = cells_of(course, task)
     before = sum(cells.values())
-    if not before or points <= 0:
+    if not before or not 0 < points <= MOST_POINTS:
         raise UserError(
-            f"{task} counts nothing, or would; `autograder void {task} --leave-out` leaves it out"
+            f"{task} has {figure(before)} points and cannot have {points:g}: a task counts more than 0, and "
+            f"{MOST_POINTS:,} at most; `autograder void {task} --leave-out` leaves it out"
         )
     worth = {cell: each * points / before for cell, each in cells.items()}
     told = f"{task} is worth {figure(points)} points instead of {figure(before)}"
@@ -103,9 +106,17 @@ def new_points(course: Course, task: str, points: float) -> Change:
 
 def extension(course: Course, student: str, hours: float) -> Change:
     """One student has more time; nbgrader's own extension, also of work that comes later."""
+    if not 0 <= hours <= MOST_HOURS:
+        raise UserError(f"--hours {hours:g}: expected 0 to {MOST_HOURS:,}, a year")
     with CourseGradebook(course.out) as book:
         book.add_assignment(course.assignment)
+        known = {str(one.id) for one in book.gradebook.students} | read_roster(None, course.root).keys()
         due = book.gradebook.find_assignment(course.assignment.name).duedate
+    if student not in known:
+        raise UserError(
+            f"nobody here is called {student!r}{nearest(student, known)}; "
+            f"put a new student into roster.csv, or run `nbgrader db student add {student}`"
+        )
     if due is None:
         name = course.assignment.name
         raise UserError(f'{name} has no due date: nbgrader db assignment add {name} --duedate="..."')
@@ -115,24 +126,16 @@ def extension(course: Course, student: str, hours: float) -> Change:
 
 def new_rubric(course: Course) -> Change:
     """What was ticked in comments, at the points and in the words that solutions/ has by now."""
-    answers = sample_answers(course.root, course.assignment)
-
-    def now(ticked: re.Match[str], items: Mapping[int, tuple[float, str]]) -> str:
-        points, words = items.get(int(ticked[1]), (0.0, "no longer counts"))
-        return f"[{ticked[1]}] +{points:g}: {words}"
-
+    answers, worth = sample_answers(course.root, course.assignment), course.in_force.worth
     entered: dict[str, dict[str, tuple[Any, Any]]] = {}
     for student, fields in _by_hand(course).items():
         for cell, answer in answers.items():
-            items = dict(enumerate(answer.items, 1))
             comment, score = fields.get(f"comment {cell}", ""), fields.get(f"score {cell}")
-            mended = TICKED.sub(lambda ticked, items=items: now(ticked, items), comment)
+            mended = answer.renewed(comment)
             if mended == comment or score is None:
                 continue
-            more = sum(float(one[2]) for one in TICKED.finditer(mended))
-            more -= sum(float(one[2]) for one in TICKED.finditer(comment))
-            most = cells_of(course, f"{course.assignment.name}/{cell}")[cell]
-            new = round(min(max(score + more, 0.0), most), 2)
+            more = ticked(mended) - ticked(comment)
+            new = round(min(max(score + more, 0.0), worth[cell]), 2)
             changed = {f"comment {cell}": (comment, mended), f"score {cell}": (score, new)}
             entered[student] = entered.get(student, {}) | changed
     told = f"the rubric of {course.assignment.name}'s written answer was changed"
@@ -166,6 +169,8 @@ def judged_again(
     task: of one task, who has not all of its points; everybody where it is "". In the end nothing is kept.
     """
     name, before = course.assignment.name, Results(course.out, course.assignment.name).all()
+    if task:
+        cells_of(course, task)  # complains of a name that is none
     with tempfile.TemporaryDirectory(prefix="regrade-") as folder:
         copied(course, Path(folder))
         homes = {one.student: one.home.name for one in find_submissions(submissions, course.assignment)}
@@ -218,32 +223,43 @@ def preview(course: Course, change: Change, back: bool = False) -> Moved:
 
 
 def make(course: Course, change: Change, back: bool = False) -> None:
-    """Make a change, or take back the last: in the gradebook, on the pages, and in the list of changes."""
-    with only_one(course.out):
-        _apply(course, course.out, change, back)
+    """Make a change, or take back the last: in the list of changes, in the gradebook and on the pages.
+
+    The list has it before anything else is made, and until all is taken back: who is stopped can undo.
+    """
+    if not back:
+        write_changes(course.out, [*course.changes, msgspec.structs.replace(change, beside="")])
+    try:
+        with kept():
+            _apply(course, course.out, change, back)
+    except (OSError, OperationalError, KeyboardInterrupt) as problem:
+        what = str(getattr(problem, "orig", None) or problem) or "Ctrl-C"
+        raise UserError(
+            f"stopped halfway: {what}; put that right and run `autograder undo`, which takes all of it back"
+        ) from None
+    if back:
+        write_changes(course.out, course.changes[:-1])
 
 
 def _apply(course: Course, out: Path, change: Change, back: bool) -> None:
     """In the gradebook and results in `out`; if that is the course's, on the pages, too."""
-    kept = msgspec.structs.replace(change, beside="")
-    write_changes(out, course.changes[:-1] if back else [*course.changes, kept])
     assignment, stored, new = course.assignment, Results(out, course.assignment.name), 0 if back else 1
     pages = Pages(out, assignment, worked(course.root, assignment.name)) if out == course.out else None
     with CourseGradebook(out, nbgrader_config(course.root)) as book:
+        book.changes = course.changes[:-1] if back else [*course.changes, change]
         book.add_assignment(assignment)
         for student, known in stored.all().items():
-            record: Any = change.judged.get(student, (known, known))[new]
             if not book.has(assignment, student):
                 continue
+            pair = change.judged.get(student, (known, known))
+            record: Any = pair[new] if pair[1 - new]["key"] == known["key"] else known
             if student in change.hours:
                 hours: Any = book.in_force(assignment).hours.get(student, 0)
                 book.gradebook.grant_extension(assignment.name, student, hours=hours)
             verdict = verdict_of(book, assignment, record)
-            scores = {key: cell.points for key, cell in verdict.cells.items()} if verdict else {}
-            here = book.entered(assignment, student)
-            fields = change.entered.get(student, {})
+            here, fields = book.entered(assignment, student), change.entered.get(student, {})
             edits = {name: pair[new] for name, pair in fields.items() if here.get(name) == pair[1 - new]}
-            book.enter_again(assignment, student, scores, edits)
+            book.enter_again(assignment, student, verdict.points if verdict else {}, edits)
             if pages:
                 shown = read_autograded(pages.autograded(student))
                 shown = shown or read_autograded(Pages(Path(change.beside), assignment).autograded(student))

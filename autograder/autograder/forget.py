@@ -22,6 +22,7 @@ from autograder.csv_tables import csv_text
 from autograder.discover import student_id
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook, damaged, write_csv
+from autograder.gradebook.changes import read_changes, write_changes
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
@@ -105,7 +106,12 @@ def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
     Raises UserError while another run grades into `out`.
     """
     with only_one(out):
-        found = traces_of(name, root, out, submissions)
+        found, changes = traces_of(name, root, out, submissions), read_changes(out)
+        for one in changes:
+            for part in (one.hours, one.entered, one.judged):
+                part.pop(found.student, None)
+        if changes:
+            write_changes(out, changes)
         pattern = word(name, found.student)
         for folder in found.folders:
             if folder.is_symlink():

@@ -16,10 +16,10 @@ from pathlib import Path
 from autograder.collect.handed_in import Refusal
 from autograder.collect.platforms import CANVAS
 from autograder.collect.repositories import git
-from autograder.csv_tables import csv_text, guard, read_rows
+from autograder.csv_tables import guard, read_rows
 from autograder.layout import Assignment
 from autograder.report import Pages
-from autograder.results import Results, key_of, secret_seed, write_atomic
+from autograder.results import Results, key_of, secret_seed, write_atomic, write_rows
 from autograder.user_error import UserError
 
 BRANCH = "feedback"
@@ -67,10 +67,7 @@ def archive(
             prefix = name(where.get(guard(student), ""))
             if prefix:
                 packed.writestr(f"{prefix}{assignment.notebook}.html", page)
-            yield (
-                student,
-                "" if prefix else "`autograder collect` took no file from there that says who it is",
-            )
+            yield student, "" if prefix else "`autograder collect` took no file from there of this student"
     if not packed.namelist():
         raise UserError(
             f"no file in {listed} came from there, so nothing is written; collect its archive first"
@@ -90,23 +87,17 @@ def folder(assignment: Assignment, out: Path, to: Path) -> Done:
         addresses.append((guard(student), f"{secret}/{assignment.notebook}.html"))
         yield student, ""
     write_atomic(to / "index.html", b"")  # so that no server lists the folder
-    write_atomic(out / f"{assignment.name}.addresses.csv", csv_text(addresses).encode("utf-8", "replace"))
+    write_rows(out / f"{assignment.name}.addresses.csv", addresses)
 
 
 def repositories(assignment: Assignment, out: Path, listed: Path, protocol: str) -> Done:
     """A commit on the branch `feedback` of each repository in a list (columns student and repository)."""
-    pages = pages_of(assignment, out)
-    for _, row in read_rows(
-        listed, "that names the columns student and repository", ("student", "repository")
-    ):
+    pages, path = pages_of(assignment, out), f"{assignment.name}/{assignment.notebook}.html"
+    wanted = "that names the columns student and repository"
+    for _, row in read_rows(listed, wanted, ("student", "repository")):
         if row["student"] in pages:
             try:
-                push(
-                    row["repository"],
-                    protocol,
-                    f"{assignment.name}/{assignment.notebook}.html",
-                    pages.pop(row["student"]),
-                )
+                push(row["repository"], protocol, path, pages.pop(row["student"]))
                 yield row["student"], ""
             except Refusal as problem:
                 yield row["student"], str(problem)

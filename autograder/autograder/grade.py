@@ -209,6 +209,9 @@ class Grading:
                 return None
             book.penalise(self.assignment, student, self._received(job.submission))
             if known.get("page") != self.pages.key(book, student):
+                verdict = verdict_of(book, self.assignment, known)
+                if verdict:  # perhaps other changes are in force, of a list that somebody brought back
+                    book.enter_again(self.assignment, student, verdict.points, {})
                 self.pages.write_feedback(book, known)
                 self.stored.write(student, known)
             return self._row(book, known, False)
@@ -336,10 +339,10 @@ class Grading:
         student, record, ruling = job.submission.student, self._record_of(job), job.ruling
         verdict = verdict_of(book, self.assignment, record)
         if record["status"] != "missing":
-            scores = {key: cell.points for key, cell in verdict.cells.items()} if verdict else {}
             self.pages.autograded(student).unlink(missing_ok=True)
             if verdict and ruling and ruling.checked:
                 self.pages.write_notebook(student, ruling.checked.notebook, verdict, job.attempt)
+            scores = verdict.points if verdict else {}
             book.save(self.assignment, student, scores, self._received(job.submission), job.same_file)
         self.pages.write_feedback(book, record)
         self.stored.write(student, record)
@@ -376,7 +379,8 @@ def only_one(out: Path) -> Generator[None, None, None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UserError(
-                f"another run is grading into {out}; wait for it, or choose another --out folder"
+                f"another run is grading into {out}, or changes grades there; wait for it, or choose "
+                "another folder"
             ) from None
         yield
 

@@ -9,11 +9,13 @@ import hashlib
 import json
 import os
 import secrets
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 import autograder
 import warplab
+from autograder.csv_tables import csv_text
 
 Attempts = list[tuple[str, int]]
 """The contents that a student was judged on so far, in order: (hash of the notebook, its round of inputs)."""
@@ -112,6 +114,11 @@ def write_atomic(path: Path, data: bytes) -> None:
         os.replace(fresh, path)
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
+    """Rows as a CSV file, old or new."""
+    write_atomic(path, csv_text(rows).encode("utf-8", "replace"))
 
 
 def key_of(*parts: object) -> str:

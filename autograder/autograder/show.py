@@ -7,13 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from autograder.grade import Grading, Row
-from autograder.layout import Assignment
+from autograder.gradebook.changes import ChangedSet, read_changes
+from autograder.gradebook.export import figure
 from autograder.lookalikes import told_apart
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
     """Print the table of one assignment, what was taken over from an earlier run, and where the files are."""
-    console.print(grades_table(grading.assignment, rows))
+    worth = ChangedSet.of(read_changes(grading.out), grading.assignment).worth
+    console.print(grades_table(grading.assignment.notebook, sum(worth.values()), rows))
     old = sum(not row.fresh for row in rows)
     if old:
         tell(console, f"{old} of {len(rows)} unchanged since the last run: not graded again")
@@ -33,18 +35,18 @@ def tell(console: Console, text: str) -> None:
     console.print(text, markup=False, soft_wrap=True)
 
 
-def grades_table(assignment: Assignment, rows: list[Row]) -> Table:
-    """One line a student: status, points, what is still open, why.
+def grades_table(notebook: str, most: float, rows: list[Row]) -> Table:
+    """One line a student: status, points of the `most` of the set, what is still open, why.
 
     A submission that was not graded shows no score.
     """
-    table = Table("student", "status", title=f"{assignment.notebook} ({assignment.max_score:g} points)")
+    table = Table("student", "status", title=f"{notebook} ({figure(most)} points)")
     table.title_justify = "left"
     for name in ("score", "ungraded", "by hand"):
         table.add_column(name, justify="right")
     table.add_column("why")
     shown = told_apart(row.student for row in rows)
     for row in rows:
-        figures = ["" if value is None else f"{value:g}" for value in (row.score, row.ungraded, row.manual)]
+        figures = ["" if value is None else figure(value) for value in (row.score, row.ungraded, row.manual)]
         table.add_row(*(Text(text) for text in (shown[row.student], row.status, *figures, row.reason)))
     return table

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.class_report.overview import Records
-from autograder.csv_tables import csv_text, guard
+from autograder.csv_tables import guard
 from autograder.layout import load_assignment
-from autograder.results import Results, secret_seed, write_atomic
+from autograder.results import Results, secret_seed, write_atomic, write_rows
 from autograder.user_error import UserError, nearest
 from warplab.rendering import render
 from warplab.tasks import registry
@@ -52,7 +52,7 @@ def write_table(root: Path, task_name: str, grades: Path, page: Path) -> Path:
     write_atomic(page, text.encode())
     listed = page.with_suffix(".names.csv")
     listing = [(guard(student), name) for student, name in sorted(names.items())]
-    write_atomic(listed, csv_text([("student", "name"), *listing]).encode("utf-8", "replace"))
+    write_rows(listed, [("student", "name"), *listing])
     return listed
 
 

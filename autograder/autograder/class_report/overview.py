@@ -97,7 +97,7 @@ def overview(assignment: Assignment, standings: Sequence[Standing], records: Rec
     return SetOverview(
         assignment.name,
         assignment.notebook,
-        assignment.max_score,
+        max((one.max for one in standings), default=assignment.max_score),
         dict(Counter(one.status for one in standings).most_common()),
         {one.student: one.score / one.decided for one in standings if one.decided},
         _tasks(assignment, standings),

@@ -10,11 +10,11 @@ from pathlib import Path
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
 from autograder.collect.platforms import LATE
 from autograder.collect.sources import handed_in
-from autograder.csv_tables import csv_text, guard, read_rows
+from autograder.csv_tables import guard, read_rows
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
 from autograder.receipt import received_times
-from autograder.results import write_atomic
+from autograder.results import write_atomic, write_rows
 from autograder.roster import Person, letters
 
 NOBODY = "(nobody)"
@@ -101,8 +101,7 @@ def collect(
     write_times(times_file, times, late)
     write_places(into / f"{assignment.name}.places.csv", places)
     if unclaimed:
-        known = [(place, names.get(place, "")) for place in sorted({*names, *unclaimed})]
-        write_places(names_file, dict(known))
+        write_places(names_file, {one: names.get(one, "") for one in sorted({*names, *unclaimed})})
     rows.sort(key=lambda row: row.student)
     return Collection(rows, left, times_file, late, names_file if unclaimed else None, asking)
 
@@ -150,7 +149,7 @@ def _request(
 
 def write_places(file: Path, known: Mapping[str, str]) -> None:
     """INTO/<set>.names.csv, and INTO/<set>.places.csv, of which `give-back` makes names of files."""
-    write_atomic(file, csv_text([("file", "student"), *known.items()]).encode("utf-8", "replace"))
+    write_rows(file, [("file", "student"), *known.items()])
 
 
 def _names(file: Path) -> dict[str, str]:
@@ -278,8 +277,7 @@ def write_times(file: Path, times: Mapping[str, datetime], late: Iterable[str]) 
     """The file that `autograder grade --received` reads. late: whose time a person has to enter."""
     rows = [(student, f"{times[student].isoformat()}Z", "") for student in times]
     rows += [(guard(student), "", f"{LATE}: enter the time") for student in late]
-    table = csv_text([("student", "time", "note"), *sorted(rows)])
-    write_atomic(file, table.encode("utf-8", "replace"))
+    write_rows(file, [("student", "time", "note"), *sorted(rows)])
 
 
 def legible(text: str) -> str:

@@ -103,16 +103,13 @@ def from_repository(
             assignment.filename,
             f"exercises/{assignment.name}/{assignment.filename}",
         ):
-            entry = (
-                asked("ls-tree", "-l", "--end-of-options", commit, "--", path)
+            entry, request = (
+                asked("ls-tree", "-l", "--end-of-options", commit, "--", one)
                 .decode("utf-8", "replace")
                 .split()
+                for one in (path, f"{assignment.name}/regrade.md")
             )
             if entry:
-                beside = asked(
-                    "ls-tree", "-l", "--end-of-options", commit, "--", f"{assignment.name}/regrade.md"
-                )
-                request = beside.decode("utf-8", "replace").split()
                 return _blob(asked, entry), _blob(asked, request) if request else b"", how
         raise Refusal(f"no {assignment.name}/{assignment.filename} in {how}")
 

@@ -1,5 +1,8 @@
 """The commands that change something after hand-in: each shows first whose grade it moves, and asks."""
 
+import contextlib
+from collections.abc import Generator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -36,14 +39,14 @@ def void(
     """A task does not count: everybody has its points, or it is left out of the set."""
     from autograder.amend import void as change
 
-    where = _course(task.partition("/")[0], grades, course)
-    _decide(where, change(where, task, leave_out), yes)
+    with _course(task.partition("/")[0], grades, course) as where:
+        _decide(where, change(where, task, leave_out), yes)
 
 
 @commands.command(rich_help_panel=PANEL)
 def points(
     task: TaskName,
-    worth: Annotated[float, typer.Argument(min=0.0, help="Its points from now on.")],
+    worth: Annotated[float, typer.Argument(help="Its points from now on.")],
     grades: Grades = None,
     yes: Yes = False,
     course: Root = None,
@@ -51,15 +54,15 @@ def points(
     """A task is worth other points; everybody keeps the share that they have."""
     from autograder.amend import new_points
 
-    where = _course(task.partition("/")[0], grades, course)
-    _decide(where, new_points(where, task, worth), yes)
+    with _course(task.partition("/")[0], grades, course) as where:
+        _decide(where, new_points(where, task, worth), yes)
 
 
 @commands.command(rich_help_panel=PANEL)
 def extend(
     assignment: ProblemSet,
     student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
-    hours: Annotated[float, typer.Option(min=0.0, help="After the due date; 0 takes an extension away.")],
+    hours: Annotated[float, typer.Option(help="After the due date; 0 takes an extension away.")],
     grades: Grades = None,
     yes: Yes = False,
     course: Root = None,
@@ -68,8 +71,8 @@ def extend(
     from autograder.amend import extension
     from autograder.discover import student_id
 
-    where = _course(assignment, grades, course)
-    _decide(where, extension(where, student_id(student), hours), yes)
+    with _course(assignment, grades, course) as where:
+        _decide(where, extension(where, student_id(student), hours), yes)
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -77,8 +80,8 @@ def rubric(assignment: ProblemSet, grades: Grades = None, yes: Yes = False, cour
     """A rubric in solutions/ was changed: what was ticked before counts as it says now."""
     from autograder.amend import new_rubric
 
-    where = _course(assignment, grades, course)
-    _decide(where, new_rubric(where), yes)
+    with _course(assignment, grades, course) as where:
+        _decide(where, new_rubric(where), yes)
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -102,13 +105,10 @@ def regrade(
     from autograder.settings import grade_settings
     from autograder.workers.pool import Threads
 
-    where = _course(assignment, grades, course)
-    settings, submissions = grade_settings(where.root, ()), submissions or where.root / SUBMITTED
-    asked, pool = Asked(settings.time_limit, settings.seed), Threads(choose(unsafe), settings.jobs)
-    with resumable():
-        with judged_again(
-            where, task, submissions, asked, pool, lambda grading: follow(console, grading)
-        ) as one:
+    with _course(assignment, grades, course) as where:
+        settings, submissions = grade_settings(where.root, ()), submissions or where.root / SUBMITTED
+        asked, pool = Asked(settings.time_limit, settings.seed), Threads(choose(unsafe), settings.jobs)
+        with judged_again(where, task, submissions, asked, pool, partial(follow, console)) as one:
             _decide(where, one, yes)
 
 
@@ -122,20 +122,24 @@ def undo(grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
     changes = read_changes(grades or root / GRADES)
     if not changes:
         raise UserError("no change is left to take back")
-    _decide(_course(changes[-1].assignment, grades, course), changes[-1], yes, back=True)
+    with _course(changes[-1].assignment, grades, course) as where:
+        _decide(where, where.changes[-1], yes, back=True)
 
 
-def _course(assignment: str, grades: Path | None, course: Path | None) -> "Course":
+@contextlib.contextmanager
+def _course(assignment: str, grades: Path | None, course: Path | None) -> Generator["Course", None, None]:
+    """Nobody else grades or changes anything there meanwhile."""
     from autograder.amend import Course
+    from autograder.grade import only_one
+    from autograder.gradebook.changes import read_changes
     from autograder.layout import GRADES, find_root, load_assignment
 
     root = find_root(course)
-    where = Course(root, (grades or root / GRADES).resolve(), load_assignment(root, assignment))
-    if not (where.out / "results" / assignment).is_dir():
-        raise UserError(
-            f"nothing is graded for {assignment} in {where.out}; run `autograder grade {assignment}`"
-        )
-    return where
+    released, out = load_assignment(root, assignment), (grades or root / GRADES).resolve()
+    if not (out / "results" / assignment).is_dir():
+        raise UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
+    with resumable("nothing was changed"), only_one(out):
+        yield Course(root, out, released, read_changes(out))
 
 
 def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) -> None:

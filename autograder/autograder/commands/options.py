@@ -46,19 +46,19 @@ class Stopped(UserError):
 
 
 @contextlib.contextmanager
-def resumable() -> Generator[None, None, None]:
+def resumable(kept: str = "what was graded is kept") -> Generator[None, None, None]:
     """Ctrl-C, a full disk or a locked gradebook in here is one line, not a traceback."""
+    import sqlite3
+
     from sqlalchemy.exc import OperationalError
 
     try:
         yield
-    except (OSError, OperationalError) as problem:
+    except (OSError, OperationalError, sqlite3.Error) as problem:
         what = str(getattr(problem, "orig", None) or problem)
-        raise UserError(
-            f"stopped: {what}; what was graded is kept, put that right and run the same command"
-        ) from None
+        raise UserError(f"stopped: {what}; {kept}, put that right and run the same command") from None
     except KeyboardInterrupt:
-        raise Stopped("stopped; what was graded is kept, run the same command to go on") from None
+        raise Stopped(f"stopped; {kept}, run the same command to go on") from None
 
 
 def shown(path: Path, root: Path) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from autograder.layout import Assignment
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
@@ -45,7 +46,10 @@ def read_changes(out: Path) -> list[Change]:
     try:
         return msgspec.json.Decoder(Change).decode_lines(file.read_bytes()) if file.exists() else []
     except msgspec.MsgspecError as problem:
-        raise UserError(f"{file} is damaged ({problem}); bring back your last copy of it") from None
+        raise UserError(
+            f"{file} is damaged ({problem}); each line is a change: bring back your last copy, or remove the "
+            "damaged line, and run `autograder grade`"
+        ) from None
 
 
 def write_changes(out: Path, changes: Iterable[Change]) -> None:
@@ -55,7 +59,7 @@ def write_changes(out: Path, changes: Iterable[Change]) -> None:
 
 @dataclass(frozen=True)
 class ChangedSet:
-    """What all changes of one set come to, the later over the earlier."""
+    """What all changes of one set come to, the later over the earlier. worth: of every graded cell."""
 
     worth: dict[str, float]
     given: tuple[str, ...]
@@ -63,10 +67,11 @@ class ChangedSet:
     told: tuple[str, ...]
 
     @classmethod
-    def of(cls, changes: Iterable[Change], assignment: str) -> ChangedSet:
-        """Of the set of this name."""
-        mine = [one for one in changes if one.assignment == assignment]
-        worth = {cell: points for one in mine for cell, points in one.worth.items()}
+    def of(cls, changes: Iterable[Change], assignment: Assignment) -> ChangedSet:
+        """Of this set."""
+        mine = [one for one in changes if one.assignment == assignment.name]
+        worth = {spec.grade_id: spec.points for spec in assignment.graded()}
+        worth |= {cell: points for one in mine for cell, points in one.worth.items()}
         hours = {student: hours for one in mine for student, hours in one.hours.items()}
         given = tuple(dict.fromkeys(cell for one in mine for cell in one.given))
         return cls(worth, given, hours, tuple(one.told for one in mine if not one.quiet))

@@ -9,9 +9,9 @@ from pathlib import Path
 from nbgrader.api import Gradebook
 from nbgrader.plugins import ExportPlugin
 
-from autograder.csv_tables import csv_text, guard
+from autograder.csv_tables import guard
 from autograder.gradebook.standing import Standing, standings
-from autograder.results import write_atomic
+from autograder.results import write_rows
 
 COLUMNS = tuple(
     "assignment student_id status score max_score ungraded_points manual_points_pending late_penalty reason "
@@ -44,7 +44,7 @@ def write_csv(
         for standing in standings(gradebook, out, assignments)
         if not students or standing.student in students
     ]
-    write_atomic(path, csv_text([COLUMNS, *rows]).encode())
+    write_rows(path, [COLUMNS, *rows])
 
 
 def row_of(standing: Standing) -> dict[str, str]:
@@ -53,7 +53,7 @@ def row_of(standing: Standing) -> dict[str, str]:
         "assignment": standing.assignment,
         "student_id": guard(standing.student),
         "status": standing.status,
-        "max_score": f"{standing.max:g}",
+        "max_score": figure(standing.max),
         "reason": guard(standing.reason),
         "isolation": standing.isolation,
         "attempt": str(standing.attempt or ""),

@@ -84,12 +84,12 @@ class CourseGradebook:
         worth = self.in_force(assignment).worth
         notebook: Any = self.gradebook.find_notebook(assignment.notebook, assignment.name)
         for cell in notebook.grade_cells:
-            cell.max_score = worth.get(cell.name, assignment.cells[cell.name].points)
+            cell.max_score = worth[cell.name]
         self.gradebook.db.commit()
 
     def in_force(self, assignment: Assignment) -> ChangedSet:
         """What the changes after hand-in make of a set."""
-        return ChangedSet.of(self.changes, assignment.name)
+        return ChangedSet.of(self.changes, assignment)
 
     def enter_names(self, people: Mapping[str, Person]) -> None:
         """The roster's names, for formgrader."""

@@ -7,7 +7,7 @@ check that is not graded has no score of its own, so that nobody reads it as los
 from typing import Any
 
 from autograder.gradebook.export import figure
-from autograder.gradebook.standing import Standing
+from autograder.gradebook.standing import CellPoints, Standing
 from autograder.results import StoredRecord
 
 
@@ -20,7 +20,7 @@ def results_json(
     tests: list[dict[str, Any]] = []
     for name, cell in verdict["cells"].items():
         if name not in left_out:
-            tests += _tests(name, cell, points[name].points if name in points else None)
+            tests += _tests(name, cell, points.get(name))
     return {
         "score": round(one.score, 2),
         "output": _summary(one, record),
@@ -30,11 +30,13 @@ def results_json(
     }
 
 
-def _tests(name: str, cell: dict[str, Any], points: float | None) -> list[dict[str, Any]]:
+def _tests(name: str, cell: dict[str, Any], now: CellPoints | None) -> list[dict[str, Any]]:
     """One entry for each row of a judged cell; one for a cell that a person grades or has changed."""
-    if points is None or points != cell["points"] or not cell["lines"]:
-        entry = {"name": cell["task"] or name, "output": "open" if points is None else "graded by hand"}
-        return [entry if points is None else entry | {"score": points, "max_score": cell["max"]}]
+    if now is None or now.points is None:
+        return [{"name": cell["task"] or name, "output": "open"}]
+    if (now.points, now.max) != (cell["points"], cell["max"]) or not cell["lines"]:
+        entry = {"name": cell["task"] or name, "output": "by hand, or changed after hand-in"}
+        return [entry | {"score": round(now.points, 2), "max_score": round(now.max, 2)}]
     return [_row(cell["task"], line) for line in cell["lines"]]
 
 

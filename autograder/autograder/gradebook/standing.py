@@ -124,4 +124,4 @@ def _standing(assignment: Any, student: str, submission: Any, record: Any) -> St
         )
         for grade in grades
     )
-    return replace(known, cells=cells, penalty=submission.late_submission_penalty or 0.0)
+    return replace(known, cells=cells, penalty=round(submission.late_submission_penalty or 0.0, 2))

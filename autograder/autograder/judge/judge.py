@@ -81,6 +81,11 @@ class Verdict:
         )
         return round(max(0.0, earned - penalty), 2), ungraded, manual
 
+    @property
+    def points(self) -> dict[str, float | None]:
+        """{grade id: points}, as a gradebook takes them."""
+        return {key: cell.points for key, cell in self.cells.items()}
+
     def as_changed(self, worth: Mapping[str, float], given: Collection[str]) -> Verdict:
         """With the points of changes after hand-in: `worth` by grade id, all of them in `given` cells."""
         cells = {

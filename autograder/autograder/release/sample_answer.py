@@ -10,7 +10,9 @@ from pathlib import Path
 from autograder.layout import SOLUTIONS, Assignment
 from autograder.release.source import BEGIN, END, source_notebook
 
-ITEM = re.compile(r"([\d.]+)\spoints?:\s(.*?)(?=\s[\d.]+\spoints?:\s|\Z)", re.DOTALL)
+NUMBER = r"\d*\.?\d+"
+ITEM = re.compile(rf"({NUMBER})\spoints?:\s(.*?)(?=\s{NUMBER}\spoints?:\s|\Z)", re.DOTALL)
+TICKED = re.compile(rf"^\[(\d+)\] \+({NUMBER}): .*$", re.MULTILINE)  # an item in a comment
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,21 @@ class SampleAnswer:
 
     text: str
     items: tuple[tuple[float, str], ...]
+
+    @property
+    def lines(self) -> dict[str, str]:
+        """{number of an item: the line of a comment in which it is ticked}."""
+        return {str(at): f"[{at}] +{points:g}: {words}" for at, (points, words) in enumerate(self.items, 1)}
+
+    def renewed(self, comment: str) -> str:
+        """A comment with what was ticked at the points and in the words of now."""
+        lines = self.lines
+        return TICKED.sub(lambda one: lines.get(one[1], f"[{one[1]}] +0: no longer counts"), comment)
+
+
+def ticked(comment: str) -> float:
+    """The points of all items that are ticked."""
+    return sum(float(one[2]) for one in TICKED.finditer(comment))
 
 
 def sample_answers(root: Path, assignment: Assignment) -> dict[str, SampleAnswer]:

@@ -5,13 +5,13 @@ there are tasks. OUT/<set>.requests.csv lists them with the rows of the answer; 
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
-from autograder.csv_tables import csv_text, guard, read_rows
+from autograder.csv_tables import guard, read_rows
+from autograder.discover import find_submissions
 from autograder.layout import Assignment
-from autograder.results import StoredRecord, write_atomic
+from autograder.results import StoredRecord, write_rows
 
 COLUMNS = ("student", "task", "points", "rows", "asks", "answer")
 PART = re.compile(r"^### *(Task|Why)\s*$\n", re.MULTILINE | re.IGNORECASE)
@@ -42,22 +42,21 @@ def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
 
 
 def list_requests(
-    assignment: Assignment, out: Path, submissions: Path, records: dict[str, Any]
+    assignment: Assignment, out: Path, submissions: Path, records: Mapping[str, StoredRecord]
 ) -> list[dict[str, str]]:
     """Write the table anew, answers kept. Returns its rows."""
     known = {(row["student"], row["task"], row["asks"]): row["answer"] for row in answered(out, assignment)}
     rows: list[dict[str, str]] = []
-    for student, record in sorted(records.items()):
-        file = submissions / student / assignment.name / "regrade.md"
+    for one in find_submissions(submissions, assignment):
+        file, student = one.home / assignment.name / "regrade.md", one.student
         if file.is_file() and not file.is_symlink():
             for task, why in requests_in(file.read_text(encoding="utf-8", errors="replace")):
-                points, lost = rows_of(record, task)
+                points, lost = rows_of(records.get(student), task)
                 told = [guard(" ".join(part.split())) for part in (student, task, points, lost, why)]
                 rows.append(
                     dict(zip(COLUMNS, [*told, known.get((told[0], told[1], told[4]), "")], strict=True))
                 )
-    table = [COLUMNS, *(row.values() for row in rows)]
-    write_atomic(out / f"{assignment.name}.requests.csv", csv_text(table).encode("utf-8", "replace"))
+    write_rows(out / f"{assignment.name}.requests.csv", [COLUMNS, *(row.values() for row in rows)])
     return rows
 
 

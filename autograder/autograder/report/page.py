@@ -50,7 +50,7 @@ def feedback_page(
             scores=by_hand.scores,
             comments=by_hand.comments,
             late=by_hand.late,
-            most=sum(cell.max for cell in cells) if verdict else assignment.max_score,
+            most=sum(cell.max for cell in cells),
             changes=changes,
             asked=asked,
             so_far=verdict.so_far(by_hand.scores, by_hand.penalty) if verdict else None,

@@ -51,7 +51,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
             pool=Threads(launcher, 2),
         )
         rows = follow(console, grading)
-        console.print(grades_table(grading.assignment, rows))
+        console.print(grades_table(grading.assignment.notebook, grading.assignment.max_score, rows))
         failed = [row for row in rows if row.status == "not graded"]
         if failed:
             raise UserError(f"sample class {name}/{failed[0].student}: {failed[0].reason}")

@@ -6,10 +6,9 @@ from typing import Any
 
 from nbgrader.api import Gradebook
 
-from autograder.amend import TICKED
 from autograder.gradebook.standing import whole_class
 from autograder.layout import Assignment
-from autograder.release.sample_answer import sample_answers
+from autograder.release.sample_answer import TICKED, sample_answers
 from warplab.rendering import render
 
 REUSED = 12  # comments that are offered again
@@ -30,9 +29,7 @@ def panels(root: Path, assignment: Assignment, database: str, html: Any) -> dict
                 "panel.html.j2",
                 cell=cell,
                 text=html(answer.text),
-                items=[
-                    f"[{number}] +{points:g}: {told}" for number, (points, told) in enumerate(answer.items, 1)
-                ],
+                items=answer.lines.values(),
                 comments=[text for text, _ in known.get(cell, Counter()).most_common(REUSED)],
             )
         )

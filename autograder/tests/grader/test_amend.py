@@ -1,6 +1,7 @@
 """Changes after hand-in: previewed, made, taken back; a tiny course, judged in this process."""
 
 import csv
+import json
 import shutil
 from dataclasses import asdict
 from datetime import datetime
@@ -10,8 +11,10 @@ from grading import answers, grading, hand_in, judged_here, make_course, noteboo
 from typer.testing import CliRunner
 
 from autograder.cli import app
+from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
+from autograder.report import Pages
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 from warplab.tasks.rubric import Line
@@ -144,6 +147,9 @@ def test_a_change_is_shown_first_then_made_and_undone(root, words, ada, bob, tol
 def test_changes_add_up_and_are_undone_from_the_last_on(root):
     say(root, "points", "ps01/time_it", "30", "--yes")
     assert scores(root) == {"ada": (43, 50), "bob": (33, 50)}
+    say(root, "export", "ps01", "--to", "gradescope")
+    told = json.loads((root / "grades/gradescope/ps01/ada/results.json").read_text())["tests"]
+    assert [(one["score"], one["max_score"]) for one in told if "time_it" in one["name"]] == [(24, 30)]
     say(root, "void", "ps01/time_it", "--yes")
     assert scores(root) == {"ada": (49, 50), "bob": (33, 50)}
     say(root, "undo", "--yes")
@@ -181,6 +187,9 @@ def test_an_extension_is_nbgraders_own_and_gives_a_penalty_back(root):
     assert scores(root)["ada"] == (31, 35)
     say(root, "undo", "--yes")
     assert scores(root)["ada"] == (27.9, 35)
+    # 19 + 12 * 5.019 / 15 = 23.0152 points, of which 2.30152 are taken off as 2.3
+    assert "20.72 of 25.02, 2.3 off" in say(root, "points", "ps01/time_it", "5.019", "--yes")
+    assert scores(root)["ada"] == (20.72, 25.02) and "20.72 of 25.02" in page(root, "ada")
 
 
 def test_a_mended_check_judges_those_concerned_and_says_why(root, judge):
@@ -210,11 +219,98 @@ def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
     assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "[2] +2: waits." in page(root, "bob")
 
 
-def test_what_cannot_be_changed_is_refused(root):
-    for words, why in (
-        (["void", "ps01/launch"], "no task"),
-        (["points", "ps01/time_it", "0"], "void"),
-        (["void", "ps02/x"], "ps02"),
-    ):
-        failed = CliRunner().invoke(app, [*words, "--course", str(root)]).exception
-        assert isinstance(failed, UserError) and why in str(failed)
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        ("void ps01/launch", "no task"),
+        ("void ps02/x", "ps02"),
+        ("void ps01/explain", "everybody has all points of ps01/explain already"),
+        ("void ps01/time_it", "counts nothing already"),
+        ("void ps01/time_it --leave-out", "counts nothing already"),
+        ("points ps01/time_it 20", "has 0 points"),
+        ("points ps01/launch_plan 0", "void ps01/launch_plan --leave-out"),
+        ("points ps01/launch_plan nan", "cannot have nan"),
+        ("points ps01/launch_plan 1e9", "1,000 at most"),
+        ("extend ps01 adda --hours 2", "did you mean ada"),
+        ("extend ps01 ada --hours -1", "expected 0 to 8,784"),
+        ("extend ps01 ada --hours nan", "expected 0 to 8,784"),
+        ("extend ps01 ada --hours 1e300", "expected 0 to 8,784"),
+        ("regrade ps01 --unsafe --task ps01/launch", "no task"),
+        ("regrade ps01 --unsafe --task ps02/launch_plan", "no task"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(changed, words, why):
+    failed = CliRunner().invoke(app, [*words.split(), "--course", str(changed)]).exception
+    assert isinstance(failed, UserError) and why in str(failed)
+
+
+@pytest.fixture(scope="module")
+def changed(graded, tmp_path_factory):
+    """A course whose written answer is void, and time_it left out."""
+    root = shutil.copytree(graded[0], tmp_path_factory.mktemp("changed") / "course")
+    say(root, "void", "ps01/explain", "--yes")
+    say(root, "void", "ps01/time_it", "--leave-out", "--yes")
+    return root
+
+
+def test_who_is_stopped_halfway_takes_all_of_it_back(root, monkeypatch):
+    write = Pages.write_feedback
+
+    def full(self, book, record):
+        if record["student"] == "bob":
+            raise OSError(28, "No space left on device")
+        write(self, book, record)
+
+    say(root, "points", "ps01/time_it", "30", "--yes")
+    for words in (["void", "ps01/launch_plan"], ["undo"]):
+        with monkeypatch.context() as patch:
+            patch.setattr(Pages, "write_feedback", full)
+            failed = CliRunner().invoke(app, [*words, "--yes", "--course", str(root)]).exception
+        assert (
+            isinstance(failed, UserError)
+            and "No space left" in str(failed)
+            and "autograder undo" in str(failed)
+        )
+    say(root, "undo", "--yes")
+    assert scores(root) == {"ada": (43, 50), "bob": (33, 50)}, "and the change before stands"
+
+
+def test_changes_that_somebody_takes_out_by_hand_are_out_at_the_next_grade(root):
+    say(root, "void", "ps01/launch_plan", "--yes")
+    listed = root / "grades/changes.jsonl"
+    text = listed.read_text()
+    listed.write_text(text[:-20])
+    failed = CliRunner().invoke(app, ["undo", "--course", str(root)]).exception
+    assert isinstance(failed, UserError) and f"{listed} is damaged" in str(failed)
+    listed.write_text("")
+    grade(root)
+    assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "18 of 35" in page(root, "bob")
+
+
+def test_nobody_else_changes_grades_while_one_is_asked(root):
+    with only_one(root / "grades"):
+        failed = CliRunner().invoke(app, ["void", "ps01/time_it", "--course", str(root)]).exception
+    assert isinstance(failed, UserError) and "changes grades there" in str(failed)
+
+
+def test_undo_of_a_regrade_leaves_what_was_handed_in_since(root, judge):
+    judge.held = HELD | {"bob": {"launch_plan-test": 15.0, "time_it-test": 15.0}}
+    say(root, "regrade", "ps01", "--unsafe", "--yes")
+    anew = (root / "submitted/bob/ps01/ps01_tiny.ipynb").read_text().replace("# bob", "# cyd")
+    hand_in(root / "submitted", "bob/ps01", anew)
+    judge.held |= {"cyd": {"launch_plan-test": 10.0, "time_it-test": 10.0}}
+    grade(root)
+    assert scores(root)["bob"] == (23, 35)
+    assert "grades that move: 0" in say(root, "undo", "--yes")
+    assert scores(root)["bob"] == (23, 35)
+
+
+def test_a_student_who_is_forgotten_is_in_no_change_and_the_others_keep_theirs(root, judge):
+    judge.held = HELD | {"bob": {"launch_plan-test": 15.0, "time_it-test": 15.0}}
+    say(root, "regrade", "ps01", "--unsafe", "--yes")
+    say(root, "void", "ps01/explain", "--yes")
+    say(root, "forget", "ada", "--yes")
+    assert "ada" not in (root / "grades/changes.jsonl").read_text() and scores(root) == {"bob": (35, 35)}
+    say(root, "undo", "--yes")
+    say(root, "undo", "--yes")
+    assert scores(root) == {"bob": (18, 35)}

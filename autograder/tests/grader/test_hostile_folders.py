@@ -15,7 +15,6 @@ import re
 import shutil
 import socket
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from grading import answers, judged_here, make_course, notebook
@@ -297,7 +296,7 @@ def holds(course, tmp_path, seed, size):
         entered = {student.id for student in gradebook.students}
     assert entered == {row.student for row in rows if row.status != "missing"}
     screen = io.StringIO()
-    Console(file=screen, width=500, force_terminal=False).print(grades_table(grading.assignment, rows))
+    Console(file=screen, width=500, force_terminal=False).print(grades_table("ps01_tiny", 35.0, rows))
     assert plain(screen.getvalue())
     for student in entered:
         page = grading.feedback(student).read_text()
@@ -439,7 +438,7 @@ def test_names_that_look_alike_are_told_apart_in_lists_and_stay_two(one, other, 
     assert shown[other] == spelt and shown[one] != shown[other] and student_id(one) != student_id(other)
     assert shown["\u0418\u0432\u0430\u043d"] == "\u0418\u0432\u0430\u043d" and shown["zo\u00eb"] == "zo\u00eb"
     rows = [Row(name, "missing", None, None, None, "", True) for name in (one, other)]
-    table = grades_table(SimpleNamespace(notebook="x", max_score=1.0), rows)
+    table = grades_table("x", 1.0, rows)
     assert spelt in [str(cell) for cell in table.columns[0].cells]
     records = {name: {"notes": [], "isolation": "", "verdict": None} for name in (one, other)}
     assert (other, f"another name looks like this one: {spelt}") in list(_flags(records))
