@@ -68,16 +68,16 @@ full: venv lint
 GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
 	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, torch, numba-cuda, NumPy, PyYAML, msgspec and pytest" >&2; exit 1; }
-	PYTHONPATH=autograder $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
+	PYTHONPATH=autograder$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
 
 MINUTES ?= 8.5
 OUT ?= _build/gpu-hour
 gpu-hour:
-	@PYTHONPATH=autograder $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
+	@PYTHONPATH=autograder$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m workshop.gpu_hour --minutes $(MINUTES) --out $(OUT)
 
 # Like gpu-test it runs on a bare machine; WARPLAB_COMMIT names the commit where there is no git.
 record:
-	@PYTHONPATH=autograder $(GPU_PYTHON) -m warplab.evidence $(EXPERIMENT)
+	@PYTHONPATH=autograder$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m warplab.evidence $(EXPERIMENT)
 
 bench: venv
 	@$(RUN) autograder/tests/bench_engine.py

@@ -1,5 +1,5 @@
 """The child of test_against_ncu.py: launches each of the benchmark's kernels once on
-CUDA, in a fixed order, under ncu.
+CUDA, in a fixed order, under ncu; with "caches", the kernels whose caches are modelled.
 """
 
 import sys
@@ -11,7 +11,16 @@ from bench_engine import cases  # noqa: E402
 from numba import cuda  # noqa: E402
 
 import warplab  # noqa: E402, F401
+from warplab.figures.profiled import CASES  # noqa: E402
 
-for kernel, grid, block, args in cases():
-    kernel[grid, block](*args)
+if "caches" in sys.argv:
+    for name, (_, launch) in CASES.items():
+        launcher, args = launch()
+        try:
+            launcher(*args)
+        except Exception as problem:  # noqa: BLE001 - a device that has less shared memory, say: the others still run
+            print(f"{name}: {problem}", file=sys.stderr)
+else:
+    for kernel, grid, block, args in cases():
+        kernel[grid, block](*args)
 cuda.synchronize()

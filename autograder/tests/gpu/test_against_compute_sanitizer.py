@@ -14,7 +14,7 @@ TOOLS = ("memcheck", "racecheck")
 
 
 def launched(*before, name, device):
-    environment = os.environ | {"WARPLAB_DEVICE": device, "PYTHONPATH": str(CHILD.parents[2])}
+    environment = os.environ | {"WARPLAB_DEVICE": device, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.run(
         [*before, sys.executable, str(CHILD), name],
         capture_output=True,

@@ -68,6 +68,14 @@ class KernelSampler:
         return functools.partial(launch, stream, config, loaded[step.kernel], *values)
 
 
+def exact(arch, modules):
+    """The architecture to link PTX for: ``arch``, or its kind with features of one chip alone ("sm_90a") where a
+    module is made for that, as numba's are on such a device; the linker refuses it for the plain one.
+    """
+    made_for = {arch + kind for kind in "af" for text in modules if f".target {arch}{kind}" in text}
+    return min(made_for, default=arch)
+
+
 class _Kernel:
     """A kernel of an Order, linked for this device."""
 
@@ -76,7 +84,7 @@ class _Kernel:
         self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
         self.together = any(meets_grid_wide(text) for text in kernel.modules)
         parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
-        self.code = Linker(*parts, options=LinkerOptions(arch=arch)).link("cubin").code
+        self.code = Linker(*parts, options=LinkerOptions(arch=exact(arch, kernel.modules))).link("cubin").code
 
     def loaded(self):
         """The kernel of a module loaded just now, its variables as they were compiled."""

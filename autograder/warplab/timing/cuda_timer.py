@@ -16,6 +16,7 @@ from warplab.timing.samples import flush_bytes
 
 WARM_UP_S, WARM_UP_CALLS = 1.0, 10
 COPY_BYTES = 512 << 20
+SM_CLOCK = nvml.ClockType(1)  # NVML_CLOCK_SM; its name in Python is another before cuda-bindings 13.5
 
 
 class CudaError(RuntimeError):
@@ -86,7 +87,7 @@ class CudaTimer:
     def clock(self) -> float:
         """The SM clock in MHz; 0 where NVML does not tell."""
         try:
-            return float(nvml.device_get_clock_info(self.nvml, nvml.ClockType.SM))
+            return float(nvml.device_get_clock_info(self.nvml, SM_CLOCK))
         except nvml.NvmlError:
             return 0.0
 

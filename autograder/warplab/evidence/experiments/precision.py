@@ -83,6 +83,7 @@ def training_by_format(where):
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
         scaler = torch.amp.GradScaler(where)
 
+        @torch.enable_grad()
         def step(kind, model=model, rows=rows, optimizer=optimizer, scaler=scaler):
             torch.backends.cuda.matmul.fp32_precision = "tf32" if kind == "tf32" else "ieee"
             optimizer.zero_grad(set_to_none=True)
