@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Generator, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -215,6 +215,11 @@ class CourseGradebook:
         late = AssignLatePenalties(config=self.config)
         late.preprocess(nbformat.v4.new_notebook(), ResourcesDict(nbgrader=where))
         self.gradebook.db.expire_all()
+
+    def still_open(self, assignment: Assignment) -> bool:
+        """Whether the set has a due date, and that is still to come."""
+        due = next((one.duedate for one in self.gradebook.assignments if one.name == assignment.name), None)
+        return due is not None and datetime.now(UTC).replace(tzinfo=None) < due
 
     def without_time(self, assignment: Assignment) -> list[str]:
         """The students whose lateness nobody can tell: no time of arrival, where the set has a due date."""

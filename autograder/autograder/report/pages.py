@@ -59,13 +59,17 @@ class Pages:
         by_hand, verdict = book.by_hand(self.assignment, student), verdict_of(book, self.assignment, record)
         told, asked = changes.told, self._asked(student)
         return feedback_page(
-            self.assignment, student, record, notebook, verdict, by_hand, told, asked, self.worked
+            self.assignment, student, record, notebook, verdict, by_hand, told, asked, self._worked(book)
         )
 
     def key(self, book: CourseGradebook, student: str) -> str:
         """What the feedback page of an unchanged result depends on."""
         by_hand, changes = book.by_hand(self.assignment, student), book.in_force(self.assignment)
-        return key_of(*by_hand, changes, self._asked(student), self.worked)
+        return key_of(*by_hand, changes, self._asked(student), self._worked(book))
+
+    def _worked(self, book: CourseGradebook) -> Mapping[str, Any]:
+        """None before the due date of the set: others are still at work, and a page can be passed on."""
+        return {} if book.still_open(self.assignment) else self.worked
 
     @cached_property
     def requests(self) -> list[dict[str, str]]:

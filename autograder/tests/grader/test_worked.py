@@ -57,10 +57,16 @@ def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, monkeypatch, g
     with CourseGradebook(tmp_path / "out") as book:
         page = pages.page(book, record, assignment.document)
         key = pages.key(book, "ada")
-        (root / "solutions" / "after.yml").write_text("ps01/launch_plan: now `another`")
+        (root / "solutions" / "after.yml").write_text("ps01/launch_plan: now `another` <b>")
         again = grading(root, "ps01", tmp_path, tmp_path / "out").pages
-        assert "<code>another</code>" in again.page(book, record, assignment.document)
+        assert "<code>another</code> &lt;b&gt;" in again.page(book, record, assignment.document)
         assert again.key(book, "ada") != key  # so that `grade` writes the page anew
+        book.gradebook.update_or_create_assignment("ps01", duedate="2222-03-01 12:00:00")
+        assert 'class="worked"' not in again.page(book, record, assignment.document)
+        waiting = again.key(book, "ada")
+        book.gradebook.update_or_create_assignment("ps01", duedate="2020-03-01 12:00:00")
+        assert again.page(book, record, assignment.document).count('class="worked"') == len(opened)
+        assert again.key(book, "ada") != waiting
     assert page.count('<details class="worked"') == len(opened)
     assert ("secret_columns" in page, "samples.append" in page, "so it must wait" in page) == (
         True,
