@@ -218,7 +218,8 @@ class CourseGradebook:
 
     def still_open(self, assignment: Assignment) -> bool:
         """Whether the set has a due date, and that is still to come."""
-        due = next((one.duedate for one in self.gradebook.assignments if one.name == assignment.name), None)
+        sets: Any = self.gradebook.assignments
+        due = next((one.duedate for one in sets if one.name == assignment.name), None)
         return due is not None and datetime.now(UTC).replace(tzinfo=None) < due
 
     def without_time(self, assignment: Assignment) -> list[str]:

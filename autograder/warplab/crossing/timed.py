@@ -69,8 +69,8 @@ class KernelSampler:
 
 
 def exact(arch, modules):
-    """The architecture to link PTX for: ``arch``, or its kind with features of one chip alone ("sm_90a") where a
-    module is made for that, as numba's are on such a device; the linker refuses it for the plain one.
+    """The architecture to link PTX for: ``arch``, or its kind with features of one chip alone ("sm_90a")
+    where a module is made for that, as numba's are on such a device; the linker refuses it for the plain one.
     """
     made_for = {arch + kind for kind in "af" for text in modules if f".target {arch}{kind}" in text}
     return min(made_for, default=arch)
