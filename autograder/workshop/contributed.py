@@ -65,6 +65,7 @@ _RECORD = {
     "commit": _TEXT,
     "code": _TEXT,
     "by": {**_TEXT, "minLength": 0, "maxLength": 80, "pattern": r"^[\x20-\x7e]*$"},
+    "left_out": {"const": ""},
     "points": {
         "type": "array",
         "minItems": 1,

@@ -195,6 +195,7 @@ def record_schema():
         commit: str
         code: str = fields(pattern="^[0-9a-f]{16}$")
         by: str = fields(max_length=80)
+        left_out: str
         points: list[PointModel] = fields(min_length=1)
 
     return RecordModel

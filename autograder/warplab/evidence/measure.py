@@ -190,7 +190,8 @@ def recorded(record: Record, code: str) -> Evidence:
         record.device,
         (f"contributed by {record.by}, " if record.by else "")
         + banner
-        + ("; with an earlier version of the experiment" if stale else ""),
+        + ("; with an earlier version of the experiment" if stale else "")
+        + (f"; left out: {record.left_out}" if record.left_out else ""),
         tuple(record.points),
         stale,
         int(record.date[:4]),

@@ -98,6 +98,7 @@ class Record:
     commit: str
     code: str  # hash of the experiment's own code
     by: str = ""  # who measured and sent it; "" of the course's own
+    left_out: str = ""  # of the points, and why
     points: list[Point] = field(default_factory=list)
 
     @property

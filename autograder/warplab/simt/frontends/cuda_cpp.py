@@ -10,6 +10,7 @@ set aside: a whole `.cu` file will do.
 from __future__ import annotations
 
 import ctypes
+import functools
 import inspect
 import os
 import re
@@ -227,10 +228,15 @@ def _symbol_on_cuda(ptx: str, name: str):
     return read, write
 
 
+@functools.cache  # reading the text takes a hundred times as long as a launch
+def _kernel_on_cuda(ptx: str, entry: str):
+    """The kernel ``entry`` on the GPU, its declared parameters, and whether its blocks must run at once."""
+    return _on_cuda(ptx).get_kernel(entry), parse(ptx).functions[entry].params, meets_grid_wide(ptx)
+
+
 def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
     ptx, entry = launcher.kernel.compiled(device().arch)
-    kernel = _on_cuda(ptx).get_kernel(entry)
-    declared = parse(ptx).functions[entry].params
+    kernel, declared, together = _kernel_on_cuda(ptx, entry)
     copies = []
 
     def place(name: str, value) -> int:
@@ -242,7 +248,6 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         return int(copies[-1][0].device_ctypes_pointer.value or 0)
 
     values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry))
-    together = meets_grid_wide(ptx)  # then all blocks must run at once
     if all(param.type in NUMBERS for param in declared):
         config = LaunchConfig(
             grid=launcher.griddim,
