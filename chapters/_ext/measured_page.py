@@ -3,19 +3,21 @@ evidence as a section each, the others in one list.
 
     ```{measured}                          the whole page
     ```
-    ```{measured} latency transpose        these, within a chapter: what was recorded, else what others
-                                           published
+    ```{measured} latency transpose        these, within a chapter: a plot of what was recorded, and folded
+                                           below it what others published; else only that
     ```
 
 The page opens with an index: of each experiment its chapter and where its numbers come from. A section has
 the question, the method, what to learn, a plot, and every number with its origin.
 
 Nothing is run while the page is built: live numbers are in the chapters. Each record is
-shown with a plot, a table of medians, device, driver, date, commit, the code's hash,
-and its file with the raw samples as a download.
+shown with a plot, device, driver, date, commit, the code's hash, its file with the raw samples as a download,
+and a table of all medians. Below it stands, folded, what others published on the same question.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import yaml
 from docutils import nodes
@@ -29,6 +31,7 @@ from warplab.evidence.declare import Experiment
 from warplab.evidence.measure import (
     RESULTS,
     Evidence,
+    Measurement,
     place,
     published,
     recorded,
@@ -40,8 +43,8 @@ from warplab.evidence.record import Record
 from warplab.figures import matmul
 from warplab.plots.measured import measured
 
-HEAD = ("series", "at", "median", "IQR/median", "samples")
 OF_OTHERS = ("series", "at", "published", "device", "year")
+OTHERS = "What others published on this question"
 
 
 DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # of what others published: a figure of its own
@@ -75,12 +78,9 @@ class Measured(Directive):
         found = []
         for e in chosen:
             found.append(nodes.paragraph("", "", nodes.strong("", e.question)))
-            if records(e.name):
-                found += self.evidence(e)
-            elif published(e.name):
-                found += [self.plot(e), self.elsewhere(e)]
-            else:
-                found.append(nodes.paragraph("", "", nodes.emphasis("", "Not recorded on a GPU yet.")))
+            found += [self.plot(shown_without_running(e.name)), self.elsewhere(e)]
+            if records(e.name) and published(e.name):
+                found += folded(OTHERS, [self.plot(of_others(e))])
             if lab := asking(e.name):
                 question = nodes.paragraph("", "The same on your own GPU", classes=["lab-question"])
                 said = nodes.paragraph("", "In this page, by WebGPU, in less than a minute. ")
@@ -119,17 +119,24 @@ class Measured(Directive):
             refdoc=self.state.document.settings.env.docname,
         )
 
-    def plot(self, e: Experiment) -> nodes.raw:
-        shown = shown_without_running(e.name)
-        draw = DRAWN.get(e.name, measured) if shown.kind == "published" else measured
-        return nodes.raw("", draw(shown)._repr_html_(), format="html")
+    def plot(self, shown: Measurement) -> nodes.raw:
+        draw = DRAWN.get(shown.name, measured) if shown.kind == "published" else measured
+        return nodes.raw("", draw(shown.own)._repr_html_(), format="html")
 
     def elsewhere(self, e: Experiment) -> nodes.paragraph:
+        """Where the numbers of a chapter's plot stand."""
+        ours = bool(records(e.name))
+        said = "Every median, its spread" if ours else "Not recorded on a GPU by us yet: "
+        more = (
+            ", the raw samples and others' sources stand in "
+            if ours
+            else ("these are others' numbers. Their sources, and what each did otherwise, stand in ")
+        )
         return nodes.paragraph(
             "",
             "",
-            nodes.emphasis("", "Not recorded on a GPU by us yet: "),
-            nodes.Text("these are others' numbers. Their sources, and what each did otherwise, stand in "),
+            nodes.Text(said) if ours else nodes.emphasis("", said),
+            nodes.Text(more),
             self.link(e.name, "What was measured"),
             nodes.Text("."),
         )
@@ -147,15 +154,23 @@ class Measured(Directive):
         """The plot, and of each record or published figure the provenance and the
         table; nothing where there is none.
         """
-        shown = shown_without_running(experiment.name)
-        found: list[nodes.Node] = [self.plot(experiment)] if shown.evidence else []
-        for record in records(experiment.name):
-            found += self.provenance(record, experiment.code)
-        if shown.kind == "published":
-            found += self.of_others(shown.evidence)
+        shown, kept = shown_without_running(experiment.name), records(experiment.name)
+        found: list[nodes.Node] = [self.plot(shown)] if shown.evidence else []
+        found += [self.provenance(record, experiment.code) for record in kept]
+        if kept:
+            found.append(medians(kept))
+        if others := published(experiment.name):
+            listed = self.of_others(others)
+            if kept:
+                found += folded(OTHERS, [self.plot(of_others(experiment)), *listed])
+            else:
+                found += [
+                    nodes.paragraph("", "Not recorded yet. Until then, what others published:"),
+                    *listed,
+                ]
         return found
 
-    def of_others(self, sources: tuple[Evidence, ...]) -> list[nodes.Node]:
+    def of_others(self, sources: list[Evidence]) -> list[nodes.Node]:
         """What others published: every number in one table, then each source, and what it did otherwise."""
         rows = [
             (p.series, place(p), value(p), source.device, str(source.year))
@@ -177,8 +192,7 @@ class Measured(Directive):
                     *self.cited(source.cite),
                 ),
             )
-        lead = nodes.paragraph("", "Not recorded yet. Until then, what others published:")
-        return [lead, table(rows, OF_OTHERS), listed]
+        return [table(rows, OF_OTHERS), listed]
 
     def not_recorded(self, missing: list[Experiment]) -> nodes.section:
         section = self.titled("Not recorded yet", "not-recorded-yet")
@@ -205,7 +219,7 @@ class Measured(Directive):
             nodes.Text("." + live),
         ]
 
-    def provenance(self, record: Record, code: str) -> list[nodes.Node]:
+    def provenance(self, record: Record, code: str) -> nodes.paragraph:
         clocks = (
             ", ".join(f"{name} {value:,.0f} MHz" for name, value in record.clocks.items()) or "clocks unknown"
         )
@@ -222,8 +236,7 @@ class Measured(Directive):
             reftarget=file,
             refdoc=self.state.document.settings.env.docname,
         )
-        rows = [(p.series, place(p), p.text(), f"{p.iqr / p.median:.1%}", str(p.n)) for p in record.points]
-        return [nodes.paragraph("", "", nodes.Text(text[0].upper() + text[1:]), link), table(rows)]
+        return nodes.paragraph("", "", nodes.Text(text[0].upper() + text[1:]), link)
 
     def cited(self, key: str) -> list[nodes.Node]:
         parsed = nodes.Element()
@@ -231,7 +244,32 @@ class Measured(Directive):
         return list(parsed[0].children)
 
 
-def table(rows: list[tuple[str | nodes.Node, ...]], head: tuple[str, ...] = HEAD) -> nodes.table:
+def of_others(e: Experiment) -> Measurement:
+    """What others published, alone."""
+    return replace(shown_without_running(e.name), kind="published", evidence=tuple(published(e.name)))
+
+
+def folded(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
+    """`inside` behind a line that opens it."""
+    opening = f'<details class="dropdown others"><summary>{title}</summary>'
+    return [nodes.raw("", opening, format="html"), *inside, nodes.raw("", "</details>", format="html")]
+
+
+def medians(kept: list[Record]) -> nodes.table:
+    """A row for each thing that was measured, a column for each device: median, rate, IQR/median."""
+    cells: dict[tuple[str, str], dict[str, str]] = {}
+    for record in kept:
+        for p in record.points:
+            rate = f", {value(p)}" if p.rate else ""
+            cells.setdefault((p.series, place(p)), {})[record.key] = (
+                f"{p.text()}{rate} ({p.iqr / p.median:.1%})"
+            )
+    rows = [(*where, *(those.get(record.key, "-") for record in kept)) for where, those in cells.items()]
+    heads = [f"{record.device}: median (IQR/median)" for record in kept]
+    return table(rows, ("series", "at", *heads))
+
+
+def table(rows: list[tuple[str | nodes.Node, ...]], head: tuple[str, ...]) -> nodes.table:
     group = nodes.tgroup(cols=len(head))
     group += [nodes.colspec(colwidth=1) for _ in head]
     group += nodes.thead("", _row(head))

@@ -1,4 +1,4 @@
-"""``measure(name)``: an experiment's results, live, else recorded, else published, and always saying which.
+"""``measure(name)``: an experiment's results, live, else recorded, then published ones, always saying which.
 
     m = warplab.measure("matmul_by_size")
     m.kind           "live", "recorded", "contributed", "published" or "missing": the best there is of a GPU
@@ -10,7 +10,7 @@ Nothing is filled in: an experiment without a record says "not recorded yet".
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from warplab.evidence.record import Point, Record, RecordError, read
@@ -71,7 +71,13 @@ class Measurement:
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """(series, x, median, IQR/median or "-", rate) as the table shows them."""
-        return [(f"{p.series}{_of(e)}", place(p), *_shown(p)) for e in self.evidence for p in e.points]
+        return [(f"{p.series}{of(e)}", place(p), *_shown(p)) for e in self.evidence for p in e.points]
+
+    @property
+    def own(self) -> Measurement:
+        """Without what others published, if there is a GPU's own evidence: what one plot can hold."""
+        kept = tuple(e for e in self.evidence if e.kind != "published")
+        return self if self.kind == "published" else replace(self, evidence=kept)
 
     def __str__(self) -> str:
         body = "\n".join("  " + "  ".join(row) for row in self.rows())
@@ -93,9 +99,9 @@ def _of_one_author(sources: list[Evidence]) -> str:
     return f"published by {sources[0].author}, on {'; '.join(devices)}" + "".join(left_out)
 
 
-def _of(evidence: Evidence) -> str:
-    """What tells one source's row from another's: ", NVIDIA H200, 2025"."""
-    return f", {evidence.device}, {evidence.year}" if evidence.kind == "published" else ""
+def of(evidence: Evidence) -> str:
+    """What tells one source's row from another's: ", NVIDIA H200, 2025"; a live row is this machine's."""
+    return "" if evidence.kind == "live" else f", {evidence.device}, {evidence.year}"
 
 
 def _shown(p: Point) -> tuple[str, str, str]:
@@ -124,7 +130,7 @@ def _rate(p: Point) -> str:
 
 
 def measure(name: str, results: Path = RESULTS) -> Measurement:
-    """The evidence on one experiment: live on CUDA, else every record; published figures if there is neither.
+    """The evidence on one experiment: live on CUDA, else every record; then what others published.
 
     The experiment's CPU cases, if it has any, are run here and now. Raises KeyError for an unknown name,
     RecordError for a record that is damaged or claims more than its device's peak.
@@ -133,9 +139,9 @@ def measure(name: str, results: Path = RESULTS) -> Measurement:
     from warplab.hardware.device import device
 
     experiment = get(name)
-    gpu = [_live(name, "cuda")] if device().kind == "cuda" else []
-    if not gpu:
-        gpu = list(shown_without_running(name, results).evidence)
+    gpu = list(shown_without_running(name, results).evidence)
+    if device().kind == "cuda":
+        gpu = [_live(name, "cuda"), *(e for e in gpu if e.kind == "published")]
     cpu = [_live(name, "cpu")] if experiment.cpu else []
     return Measurement(
         name, experiment.question, experiment.x, gpu[0].kind if gpu else "missing", (*gpu, *cpu)
@@ -143,13 +149,12 @@ def measure(name: str, results: Path = RESULTS) -> Measurement:
 
 
 def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
-    """The same from files alone: every record, or where there is none what others published."""
+    """The same from files alone: every record, then what others published."""
     from warplab.evidence.catalogue import get
 
     experiment = get(name)
-    found = [recorded(record, experiment.code) for record in records(name, results)] or published(
-        name, results
-    )
+    found = [recorded(record, experiment.code) for record in records(name, results)]
+    found += published(name, results)
     return Measurement(
         name, experiment.question, experiment.x, found[0].kind if found else "missing", tuple(found)
     )

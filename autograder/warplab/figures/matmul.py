@@ -302,12 +302,14 @@ def budget(cycles):
 def shares_of_peak(measurement):
     """What others published of products, each as a share of its machine's dense peak in the same format.
 
-    measurement: of "matmul_by_size", published. A machine that the registry lacks keeps its speeds, as text.
+    measurement: of "matmul_by_size"; its records are not drawn. A machine that the registry lacks keeps its
+    speeds, as text.
     """
     narrow, at, said = plots.on_phone(), 0.0, []
     fig, ax = plots.new(plots.COLUMN, 8.0, phone=(plots.PHONE, 10.6))
     ticks = []
-    for entry, evidence in zip(_published(measurement.name), measurement.evidence, strict=True):
+    others = [e for e in measurement.evidence if e.kind == "published"]
+    for entry, evidence in zip(_published(measurement.name), others, strict=True):
         card = entry.get("bounded_by") or specs.reported(evidence.device)
         name = evidence.device.removeprefix("NVIDIA ")
         ax.text(0, at, f"{name}, {evidence.year}", weight="bold", va="center", fontsize=10.5)

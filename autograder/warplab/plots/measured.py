@@ -2,6 +2,7 @@
 banner, theory dashed, nothing filled in.
 """
 
+import itertools
 import json
 import math
 import textwrap
@@ -9,14 +10,17 @@ import textwrap
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from warplab.evidence.experiments.rooflines import INTENSITY
+from warplab.evidence.measure import of
 from warplab.evidence.roofs import roof
+from warplab.evidence.side_by_side import model
 from warplab.plots.evidence import MARKERS, duration
 from warplab.plots.figure import axes_place, show
 from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
 from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 
 COLOURS = list(PALETTE.values())
-FILLS = ("full", "none", "left", "bottom")  # for when the colours begin again
+# A row for when the colours begin again, a column for each device that was recorded.
+FILLS = (("full", "none"), ("left", "right"), ("bottom", "top"))
 OF_OTHERS = "published by others, on the devices and in the years that the legend names"
 UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
@@ -24,7 +28,9 @@ UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 @responsive
 def measured(measurement, alt=None, caption=None):
     """Return a Figure of a `warplab.measure` result: rates if every point has one, else
-    times or bytes held, on logarithmic axes.
+    times or bytes held, on logarithmic axes. A series has one colour, and each recorded
+    device its own filling. With records and published figures together a plot is full:
+    draw `measurement.own`.
 
     alt, caption: default to the question and the banners. Without any evidence the
     figure says "not recorded yet".
@@ -32,13 +38,20 @@ def measured(measurement, alt=None, caption=None):
     points = [p for e in measurement.evidence for p in e.points]
     rates, flops, unit, label = _quantity(points)
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
-    figure, ax = new(COLUMN, 3.4 + 0.22 * len(names), phone=(PHONE, 3.4 + 0.44 * len(names)))
+    figure, ax = new(COLUMN, 3.6 + 0.22 * len(names), phone=(PHONE, 3.6 + 0.44 * len(names)))
+    taken = [e for e in measurement.evidence if e.kind in ("recorded", "contributed")]
     for evidence in measurement.evidence:
+        device = taken.index(evidence) if evidence in taken else 0
         for series, row in evidence.series().items():
             values = [(p.rate if rates else p.median) / unit for p in row]
-            _draw_series(ax, evidence, names.index(name := _name(evidence, series)), name, row, values)
-        if evidence.kind != "published" and (rates or label != "seconds"):
-            _roofs(ax, evidence, unit, slope=measurement.x == INTENSITY)
+            place = names.index(name := _name(evidence, series))
+            _draw_series(ax, evidence, (place, device), name, row, values)
+    ours = [e for e in measurement.evidence if e.kind != "published"]
+    if rates or label != "seconds":
+        _roofs(ax, ours, unit, slope=measurement.x == INTENSITY)
+    for device, evidence in enumerate(taken if len(taken) > 1 else ()):
+        style = _style(evidence, INK, (0, device))
+        ax.plot([], [], linewidth=1.2, markersize=7, label=evidence.device, **style)
     if points:
         ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=label)
         _ticks(ax.xaxis, [p.x for p in points], _number)
@@ -59,7 +72,9 @@ def measured(measurement, alt=None, caption=None):
         )
     title = [textwrap.fill(line, 54 if on_phone() else 110) for line in _title(measurement)]
     figure.suptitle("\n".join(title), fontsize=9.5, x=0.01, ha="left", color=INK)
-    spoken = "; ".join(f"{p.series} at {p.x:,g}: {p.text()}" for p in points[:12])
+    spoken = "; ".join(
+        f"{p.series}{of(e)} at {p.x:,g}: {p.text()}" for e in measurement.evidence for p in e.points[:9]
+    )
     text = f"{measurement.question} {said_of(measurement)}"
     shown = show(figure, alt or f"{text} {spoken}", caption or text, [e.kind for e in measurement.evidence])
     shown.name = measurement.name
@@ -80,19 +95,25 @@ def _quantity(points):
 
 
 def _draw_series(ax, evidence, number, name, row, values):
-    """One line of points; ``number`` gives its colour and how its markers are filled."""
-    colour = COLOURS[number % len(COLOURS)]
-    style = {
+    """One line of points; ``number``: of its colour, and of its device, which says how markers are filled."""
+    mark = ", earlier version" if evidence.stale else ""
+    label = textwrap.fill(f"{name} ({evidence.kind}{mark})", 60)
+    named = label not in ax.get_legend_handles_labels()[1]
+    style = _style(evidence, COLOURS[number[0] % len(COLOURS)], number) | ({"label": label} if named else {})
+    ax.plot([p.x for p in row], values, linewidth=1.2, markersize=7, **style)
+
+
+def _style(evidence, colour, number):
+    place, device = number
+    fills = FILLS[place // len(COLOURS) % len(FILLS)]
+    return {
         **MARKERS[evidence.kind],
         "color": colour,
         "markerfacecolor": colour,
-        "linestyle": "none" if evidence.kind == "published" else "-",
+        "linestyle": "none" if evidence.kind == "published" else ("-", (0, (4, 2)))[device % 2],
         "markerfacecoloralt": PAPER,
-        "fillstyle": FILLS[number // len(COLOURS) % len(FILLS)],
+        "fillstyle": fills[device % 2],
     }
-    mark = ", earlier version" if evidence.stale else ""
-    label = textwrap.fill(f"{name} ({evidence.kind}{mark})", 60)
-    ax.plot([p.x for p in row], values, linewidth=1.2, markersize=7, label=label, **style)
 
 
 def said_of(measurement):
@@ -129,33 +150,30 @@ def _name(evidence, series):
     return f"{series}, {evidence.device.removeprefix('NVIDIA ')}, {evidence.year}"
 
 
-def _roofs(ax, evidence, unit, slope=False):
-    """Theory, dashed: the peaks that the points name, and with `slope` what memory
+def _roofs(ax, ours, unit, slope=False):
+    """Theory, dashed: the peaks that the points name, equal ones as one line, and with `slope` what memory
     allows at so many operations a byte.
     """
-    bandwidth = roof(evidence.device, "memory") if slope else None
-    if bandwidth:
-        low, ridge = (
-            min(p.x for p in evidence.points),
-            max(roof(evidence.device, p.roof) or 0 for p in evidence.points) / bandwidth,
+    style = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3))}
+    peaks, devices = {}, list(dict.fromkeys(e.device for e in ours))
+    for evidence in ours:
+        names = {p.roof for p in evidence.points if p.roof}
+        limits = {name: limit for name in sorted(names) if (limit := roof(evidence.device, name))}
+        for name, limit in limits.items():
+            equal = next((known for known in peaks if abs(known / limit - 1) < 0.01), limit)
+            peaks.setdefault(equal, {}).setdefault(name, []).append(evidence.device)
+        bandwidth = roof(evidence.device, "memory") if slope else None
+        if bandwidth:
+            ends = [min(p.x for p in evidence.points), max(limits.values(), default=0) / bandwidth]
+            ax.plot(ends, [bandwidth * x / unit for x in ends], **style)
+    for above, limit in itertools.pairwise([math.inf, *sorted(peaks, reverse=True)]):
+        named = peaks[limit]
+        ax.axhline(limit / unit, **style)
+        held = next(iter(named.values()))
+        whose = "" if len(held) == len(devices) else ", ".join(model(device) for device in held) + ": "
+        said = f"{whose}{', '.join(named)} peak"
+        place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        place |= {"va": "top"} if above < 2.5 * limit else {}  # beside the next peak's line there is no room
+        ax.annotate(
+            said, (1, limit / unit), (-4, -3 if "va" in place else 3), ha="right", fontsize=9, **place
         )
-        ax.plot(
-            [low, ridge],
-            [bandwidth * low / unit, bandwidth * ridge / unit],
-            color=INK,
-            linewidth=1,
-            linestyle=(0, (4, 3)),
-        )
-    for name in sorted({p.roof for p in evidence.points if p.roof}):
-        limit = roof(evidence.device, name)
-        if limit:
-            ax.axhline(limit / unit, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-            ax.annotate(
-                f"{name} peak",
-                (1, limit / unit),
-                (-4, 3),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                ha="right",
-                fontsize=9,
-            )
