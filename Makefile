@@ -63,11 +63,11 @@ full: venv lint
 	@$(RUN) -m workshop.course book
 	$(PYTEST) -m "not gpu"
 
-# A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML, msgspec and pytest will do, and only the
-# files that hold GPU tests are read.
+# A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML, msgspec, IPython and pytest will do, and
+# only the files that hold GPU tests are read.
 GPU_PYTHON = $(if $(wildcard $(RUN)),$(RUN),$(PYTHON))
 gpu-test:
-	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, torch, numba-cuda, NumPy, PyYAML, msgspec and pytest" >&2; exit 1; }
+	@$(GPU_PYTHON) -c "import sys; from numba import cuda; sys.exit(not cuda.is_available())" || { echo "make: $(GPU_PYTHON) finds no CUDA device; the GPU tests need an NVIDIA GPU with its driver, torch, numba-cuda, NumPy, PyYAML, msgspec, IPython and pytest" >&2; exit 1; }
 	PYTHONPATH=autograder$${PYTHONPATH:+:$$PYTHONPATH} $(GPU_PYTHON) -m pytest -m gpu $$(grep -rl --include='test_*.py' 'mark\.gpu' autograder/tests)
 
 MINUTES ?= 8.5

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 import warplab
+from autograder.judge.timed_rows import gpu_problem
 from autograder.sandbox import cgroup
 from autograder.sandbox.choose import next_step, problem_of
 from autograder.sandbox.forked import Launcher, Running, SelfSandbox
@@ -172,7 +173,7 @@ def diagnose(console: Console) -> bool:
         console.print(table)
         works = all(finding.holds for finding in findings if finding.needed)
     tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
-    if problem := cuda_obstacle():
+    if problem := cuda_obstacle() or (gpu_problem(sandbox) if works and gpu_devices() else ""):
         tell(console, f"CUDA will not start there: {problem}.")
     tell(
         console,

@@ -1,5 +1,6 @@
 """What all tests share. It imports nothing that a bare CUDA machine lacks: `make gpu-test` runs there too."""
 
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -18,6 +19,11 @@ def pytest_addoption(parser):
         metavar="N",
         help="run N evenly spaced cases of a test that has more (make quick)",
     )
+    parser.addoption(
+        "--lines",
+        metavar="FILE",
+        help="add a line of JSON for each test that ends; leave out those that passed there (make gpu-hour)",
+    )
 
 
 def pytest_collection_modifyitems(config, items):
@@ -27,7 +33,22 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.full)
     if config.getoption("--at-most"):
         thin_out(config, items, config.getoption("--at-most"))
+    if (lines := config.getoption("--lines")) and Path(lines).exists():
+        known = map(json.loads, Path(lines).read_text(encoding="utf-8").splitlines())
+        passed = {one["test"] for one in known if one["outcome"] == "passed"}
+        keep_those_that(config, items, lambda item: item.nodeid not in passed)
     skip_without_a_gpu(items)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    lines = item.config.getoption("--lines")
+    if lines and (report.when == "call" or report.outcome != "passed"):
+        told = {"test": report.nodeid, "outcome": report.outcome, "seconds": report.duration}
+        with open(lines, "a", encoding="utf-8") as file:  # one write: other processes may write there, too
+            file.write(json.dumps(told | {"properties": dict(item.user_properties)}, default=str) + "\n")
+    return report
 
 
 def skip_without_a_gpu(items):
@@ -58,8 +79,12 @@ def thin_out(config, items, most):
     others are counted as deselected.
     """
     kept = {item for cases in by_test(items) for item in evenly(cases, most)}
-    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-    items[:] = [item for item in items if item in kept]
+    keep_those_that(config, items, kept.__contains__)
+
+
+def keep_those_that(config, items, wanted):
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = [item for item in items if wanted(item)]
 
 
 @pytest.fixture(scope="session", autouse=True)

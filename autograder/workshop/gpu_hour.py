@@ -1,15 +1,17 @@
 """`make gpu-hour`: what the course wants of a CUDA machine, most wanted first, in calls of some minutes.
 
-A machine with a GPU is often lent for minutes. A call works for at most --minutes; what it did not reach, or
-had to stop, the next call does. Each step leaves OUT/<step>.log and, of tests, OUT/<step>.xml, which JUnit's
-readers show; OUT/<step>.done says of which commit it is. Records go to OUT/results.
-Only the standard library is imported here; the steps need torch, numba-cuda, NumPy, PyYAML, msgspec and
-pytest.
+A machine with a GPU is often lent for minutes. A call works for at most --minutes; what it did not reach,
+had to stop or saw fail, the next call does. Each step leaves OUT/<step>.log; of tests it leaves
+OUT/<step>.xml, which JUnit's readers show, and OUT/<step>.<commit>.jsonl, a line for each test as it ends,
+so that a step that was stopped goes on behind those that passed. OUT/<step>.done says of which commit it
+is. Records go to OUT/results. The first step is an import and a launch: where they fail, all others would.
+Only the standard library is imported here.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -18,6 +20,21 @@ import time
 from pathlib import Path
 
 HOUSE = Path(__file__).resolve().parents[1]
+NEEDS = """The steps need an NVIDIA GPU with its driver, and torch, numba-cuda, NumPy, PyYAML, msgspec,
+IPython and pytest. NumPy 2.5 has no row_stack, which numba-cuda 0.30 imports: install "numpy<2.5" beside
+that. pytest-xdist makes it shorter; a toolkit's CUDA_HOME has the headers of CUDA that no wheel brought."""
+BEGIN = """
+import IPython, msgspec, numpy as np, pytest, torch, yaml
+from numba import cuda
+import warplab
+assert warplab.device().kind == "cuda", f"kernels would run on {warplab.device()}"
+@cuda.jit
+def ones(x):
+    x[cuda.grid(1)] = 1
+x = torch.zeros(32, device="cuda")
+ones[1, 32](x)
+assert x.cpu().numpy().all(), "a kernel that writes ones left zeros"
+"""
 MACHINE = """
 import importlib.metadata as m, json, platform, shutil, subprocess
 ask = lambda *c: subprocess.run(c, capture_output=True, text=True).stdout.strip()
@@ -30,15 +47,19 @@ print(json.dumps({"gpu": dict(zip(fields.split(","), values)), "python": platfor
     "kernel": platform.release(), "packages": {n: found.get(n) for n in names},
     "tools": {t: shutil.which(t) for t in ("ncu", "compute-sanitizer", "nvcc")}}, indent=1))
 """
-# name, seconds that it is thought to take, file of tests ("" for the machine itself, "record" for records)
+NCU = "ncu --csv --page raw --set full --clock-control none".split()
+# name, seconds that it is thought to take, what it runs: a file of tests; a program, or its arguments
 STEPS = (
-    ("machine", 10, ""),
+    ("begin", 10, BEGIN),
+    ("machine", 10, MACHINE),
     ("engine", 60, "gpu/test_engine_against_cuda.py"),
     ("record", 20, "record"),  # begun with little time: it keeps what it measured, and goes on
-    ("timed", 150, "gpu/test_timing_on_cuda.py"),
+    ("timed", 20, "gpu/test_timing_on_cuda.py"),  # 250 s; so does this
     ("counters", 120, "gpu/test_against_ncu.py"),
+    ("ncu_cases", 60, "ncu"),
+    ("ncu_caches", 80, "ncu caches"),
     ("faults", 90, "gpu/test_against_compute_sanitizer.py"),
-    ("kernels", 240, "gpu/test_course_kernels.py"),
+    ("kernels", 100, "gpu/test_course_kernels.py"),
     ("cu_files", 60, "gpu/test_cu_files_on_cuda.py"),
     ("torch", 60, "gpu/test_torch_on_cuda.py"),
     ("attacks", 120, "grader/test_timing_attacks.py"),
@@ -46,36 +67,42 @@ STEPS = (
     ("bench", 60, "evidence/test_bench.py"),
     ("memory", 60, "models/test_vram.py"),
     ("experiments", 60, "evidence/test_experiments.py"),
-    ("machine_after", 10, ""),
+    ("machine_after", 10, MACHINE),
 )
 
 
-def command(name: str, file: str, out: Path, left: float) -> list[str]:
+def command(name: str, what: str, out: Path, left: float, commit: str = "") -> list[str]:
     """The command line of a step that has ``left`` seconds."""
-    if not file:
-        return [sys.executable, "-c", MACHINE]
-    if file == "record":
-        budget = f"{left - 5:.0f}"
+    python, tests = sys.executable, HOUSE / "tests"
+    if what == "record":
         return [
-            sys.executable,
+            python,
             "-m",
             "warplab.evidence",
             "--results",
-            str(out / "results"),
+            f"{out / 'results'}",
             "--budget",
-            budget,
+            f"{left - 5:.0f}",
         ]
-    xml = ["-o", "junit_logging=all", f"--junitxml={out / name}.xml", "-p", "no:cacheprovider"]
-    return [sys.executable, "-m", "pytest", "-m", "gpu", "-rs", *xml, str(HOUSE / "tests" / file)]
+    if what.startswith("ncu"):
+        found = shutil.which("ncu")
+        script = [python, f"{tests / 'gpu/kernels_under_ncu.py'}", *what.split()[1:]]
+        return [*NCU, *script] if found else [python, "-c", "print('ncu is not on the PATH')"]
+    if not what.endswith(".py"):
+        return [python, "-c", what]
+    kept = ["-o", "junit_family=xunit1", "-o", "junit_logging=all", f"--junitxml={out / name}.xml"]
+    kept += ["--lines", f"{out / name}.{commit[:12]}.jsonl", "-p", "no:cacheprovider"]
+    several = ["-n", "8"] if name == "kernels" and importlib.util.find_spec("xdist") else []
+    return [python, "-m", "pytest", "-m", "gpu", "-rs", *several, *kept, str(tests / what)]
 
 
-def run(name: str, file: str, out: Path, left: float) -> str:
+def run(name: str, what: str, out: Path, left: float, commit: str = "") -> str:
     """Run a step: "passed", "failed", or "unfinished" if its time was too short."""
     paths = os.pathsep.join(filter(None, (str(HOUSE), os.environ.get("PYTHONPATH"))))
     with (out / f"{name}.log").open("ab") as log:
         began = log.tell()
         child = subprocess.Popen(
-            command(name, file, out, left),
+            command(name, what, out, left, commit),
             stdout=log,
             stderr=log,
             env=os.environ | {"PYTHONPATH": paths},
@@ -89,23 +116,33 @@ def run(name: str, file: str, out: Path, left: float) -> str:
             return "unfinished"
     if code and b"run again to go on" in (out / f"{name}.log").read_bytes()[began:]:
         return "unfinished"
-    return "failed" if code else "passed"
+    nothing_left = code == 5 and list(out.glob(f"{name}.*.jsonl"))  # pytest's 5: no test was selected
+    return "failed" if code and not nothing_left else "passed"
 
 
-def work(out: Path, commit: str, seconds: float) -> bool:
-    """Do what fits into ``seconds``; returns whether nothing is left. A step that fails costs only itself."""
+def work(out: Path, commit: str, seconds: float, keep_failed: bool = False) -> bool:
+    """Do what fits into ``seconds``; returns whether nothing is left.
+
+    A step that fails costs only itself, and is tried again by the next call, after the others; but the first
+    one ends the call.
+    """
     end, complete = time.monotonic() + seconds, True
     out.mkdir(parents=True, exist_ok=True)
-    for name, needed, file in STEPS:
-        done, left = out / f"{name}.done", end - time.monotonic()
-        if done.exists() and done.read_text() == commit:
+    known = {p.stem: p.read_text().partition(" ") for p in out.glob("*.done")}
+    states = {name: state for name, (of, _, state) in known.items() if of == commit}
+    late = {name for name, state in states.items() if state == "failed" and name != "begin"}
+    for name, needed, what in sorted(STEPS, key=lambda step: step[0] in late):
+        left = end - time.monotonic()
+        if name in states and (keep_failed or states[name] != "failed"):
             continue
-        state = run(name, file, out, left) if left >= needed else "not begun"
+        state = run(name, what, out, left, commit) if left >= needed else "not begun"
         print(f"{name}: {state}", flush=True)
         if state in ("passed", "failed"):
-            done.write_text(commit)
+            (out / f"{name}.done").write_text(commit if state == "passed" else f"{commit} failed")
         else:
             complete = False
+        if (name, state) == ("begin", "failed"):
+            sys.exit(f"gpu-hour: {(out / 'begin.log').read_text().strip().splitlines()[-1]}\n{NEEDS}")
     return complete
 
 
@@ -121,11 +158,12 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make gpu-hour", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--out", type=Path, default=HOUSE.parent / "_build/gpu-hour")
     parser.add_argument("--minutes", type=float, default=8.5, help="the most that this call may take")
+    parser.add_argument("--keep-failed", action="store_true", help="try no step again that failed")
     options = parser.parse_args(argv)
     if not shutil.which("nvidia-smi"):
         print("gpu-hour: no nvidia-smi here, so no NVIDIA GPU to ask", file=sys.stderr)
         return 1
-    complete = work(options.out, commit(), 60 * options.minutes)
+    complete = work(options.out, commit(), 60 * options.minutes, options.keep_failed)
     print(f"{options.out}" + ("" if complete else "; run it again to go on"))
     return 0 if complete else 75
 

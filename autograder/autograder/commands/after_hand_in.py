@@ -39,7 +39,7 @@ def void(
     """A task does not count: everybody has its points, or it is left out of the set."""
     from autograder.amend import void as change
 
-    with _course(_set_of(task), grades, course) as where:
+    with _course(task.partition("/")[0], grades, course) as where:
         _decide(where, change(where, task, leave_out), yes)
 
 
@@ -54,7 +54,7 @@ def points(
     """A task is worth other points; everybody keeps the share that they have."""
     from autograder.amend import new_points
 
-    with _course(_set_of(task), grades, course) as where:
+    with _course(task.partition("/")[0], grades, course) as where:
         _decide(where, new_points(where, task, worth), yes)
 
 
@@ -124,13 +124,6 @@ def undo(grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
         raise UserError("no change is left to take back")
     with _course(changes[-1].assignment, grades, course) as where:
         _decide(where, where.changes[-1], yes, back=True)
-
-
-def _set_of(task: str) -> str:
-    name, slash, _ = task.partition("/")
-    if not slash:
-        raise UserError(f"{task}: expected a set, a slash and a task of it, such as ps04/matmul_tiled")
-    return name
 
 
 @contextlib.contextmanager

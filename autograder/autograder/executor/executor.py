@@ -12,6 +12,7 @@ import numpy as np
 
 from autograder.sandbox.messages import (
     BadMessage,
+    Broken,
     Channel,
     Closed,
     Done,
@@ -38,21 +39,29 @@ class Sampler(Protocol):
 
 
 def main(folder: str, fd: int) -> None:
-    """Execute one order after another, each from fresh memory; or take samples of what was prepared."""
+    """Execute one order after another, each from fresh memory; or take samples of what was prepared.
+
+    What fails is told, and the grader decides whose fault it is.
+    """
     channel = Channel(socket.socket(fileno=fd))
     sampler: Sampler | None = None
     try:
         channel.send(Ready())
         while True:
             message = channel.receive((RunOrder, Prepare, Yardstick, Sample))
-            if isinstance(message, RunOrder):
-                _reply(channel, execute(Order.from_plain(message.order)))
-            elif isinstance(message, Sample):
-                assert sampler is not None  # the grader prepares before it samples
-                channel.send(Sampled(*sampler.sample(message.number)))
-            else:
-                sampler, bandwidth = prepared(message)
-                channel.send(Prepared(bandwidth))
+            try:
+                if isinstance(message, RunOrder):
+                    _reply(channel, execute(Order.from_plain(message.order)))
+                elif isinstance(message, Sample):
+                    assert sampler is not None  # the grader prepares before it samples
+                    channel.send(Sampled(*sampler.sample(message.number)))
+                else:
+                    sampler, bandwidth = prepared(message)
+                    channel.send(Prepared(bandwidth))
+            except Closed:
+                raise
+            except Exception as problem:  # noqa: BLE001 - CUDA's errors, or a module that is not there
+                channel.send(Broken(f"{type(problem).__name__}: {problem}"))
     except Closed:
         os._exit(0)
 

@@ -13,7 +13,17 @@ from collections.abc import Iterable, Sequence
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.sandbox.forked import Launcher
 from autograder.sandbox.launcher import StartError
-from autograder.sandbox.messages import Allowance, BadMessage, Channel, Closed, Kind, Message, Ready, TooMuch
+from autograder.sandbox.messages import (
+    Allowance,
+    BadMessage,
+    Broken,
+    Channel,
+    Closed,
+    Kind,
+    Message,
+    Ready,
+    TooMuch,
+)
 
 TICK = 0.25
 
@@ -100,9 +110,11 @@ class Process:
     def ask(self, message: Message, allowed: tuple[type[Kind], ...]) -> Kind:
         """Send one message and wait for one of the types in `allowed`, and nothing after it. Raises Lost."""
         self.send(message)
-        reply = self.receive(allowed)
+        reply = self.receive((*allowed, Broken) if self.role == "executor" else allowed)
         if self.channel.more():
             raise self.babble("more than one answer to a question")
+        if isinstance(reply, Broken):
+            raise Lost("crashed", reply.error)
         return reply
 
     def send(self, message: Message) -> None:

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from autograder.judge.budget import Budget
-from autograder.judge.process import Process
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.process import NotStarted, Process
 from autograder.sandbox.forked import Launcher
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.messages import Allowance, Prepare, Prepared, Sample, Sampled, Yardstick
@@ -24,11 +24,17 @@ from warplab.timing.samples import Unsteady
 
 # submissions are judged in threads; two that are timed together would time each other
 ONE_AT_A_TIME = threading.Lock()
+NEXT_STEP = (
+    "`autograder doctor` tries the GPU behind the grader's walls; "
+    "with CUDA_VISIBLE_DEVICES=-1 all but the points for time is graded"
+)
 Timed = tuple[float, float, dict[str, np.ndarray]]  # seconds, clock in MHz, outputs
 
 
 def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
-    """The Outcome of one timed case. Raises Lost when the student's kernel takes an executor with it.
+    """The Outcome of one timed case.
+
+    Raises Lost when the student's kernel takes an executor with it, NotStarted when the yardstick fails.
 
     All its samples have limits.timed_seconds, from the moment when it is their turn: starts, warm-up and
     checks included.
@@ -38,6 +44,17 @@ def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, li
         budget.start()
         budget.allowance = Allowance()  # every sample brings its outputs, and none is kept
         return _timed(task, case, order, launcher, budget)
+
+
+def gpu_problem(launcher: Launcher) -> str:
+    """What an executor says that cannot time anything on this machine's GPU; "" if it can."""
+    with Process(launcher, "executor", Budget(Limits())) as executor:
+        executor.begin_step(60)
+        try:
+            executor.ask(Yardstick(["torch.clone", "a"], [{"a": np.ones(4, np.float32)}]), (Prepared,))
+        except Lost as problem:
+            return str(problem)
+    return ""
 
 
 def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
@@ -54,7 +71,13 @@ def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, budge
             process.begin_step(budget.limits.timed_seconds, shared=budget.allowance)
         yardstick = task.yardstick_of(case)
         inputs = task.yardstick_sets(yardstick, [one.inputs for one in sets])
-        reference.ask(Yardstick(list(yardstick), inputs), (Prepared,))
+        try:  # no kernel of the student's has run yet
+            reference.ask(Yardstick(list(yardstick), inputs), (Prepared,))
+        except Lost as problem:
+            told = str(problem).rstrip(".")
+            raise NotStarted(
+                f"this machine's GPU could not run {list(yardstick)}: {told}. {NEXT_STEP}"
+            ) from None
         bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
         start = time.monotonic()
 

@@ -163,6 +163,12 @@ class Done(Message):
     findings: list = []
 
 
+class Broken(Message):
+    """The executor could not do what it was asked: what was raised there, in one sentence."""
+
+    error: Error
+
+
 class Prepare(Message):
     """Get ready to time the steps of these Orders, one for each input set. Answered with Prepared."""
 
@@ -224,7 +230,7 @@ ROOM = {
     Call: Room(SMALL.text, SMALL.values, (1 << 20) + PIECE),
     # of the executor: the arrays that the judge asked for, of a timed row the largest ones
     Done: Room(SMALL.text, SMALL.values, 16 << 20),
-    Sampled: Room(SMALL.text, SMALL.values, 64 << 20),
+    Sampled: Room(SMALL.text, SMALL.values, (64 << 20) + PIECE),
     # of the reader: reader.contents.MAX_TEXT characters, of which JSON makes twelve bytes each at most
     Contents: Room(13 << 20, 32_000),
     Examined: Room(3 << 20, 4_000),

@@ -1,5 +1,8 @@
 """Timed rows without a GPU: what is checked between the samples, and what is refused."""
 
+import re
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from crossing_examples import ANSWERS, Axpy
@@ -8,7 +11,7 @@ from autograder.sandbox import Limits
 from warplab import crossing
 from warplab.crossing import Order, Refused
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.timed import KernelSampler, measure
+from warplab.crossing.timed import KernelSampler, _Kernel, exact, measure
 from warplab.hardware.device import Device, engine_target
 from warplab.hardware.target import Target
 from warplab.tasks import registry, scoring
@@ -82,12 +85,18 @@ def test_a_timed_case_is_large_and_yet_no_tolerance_lets_zeros_or_a_half_pass(na
     task = registry.get(name)
     for case in task.timed_cases():
         assert task.must_read(case.inputs) + task.must_write(case.inputs) >= 16 << 20
+        outputs = task.expected(case)[0]
+        crossing_bytes = sum(
+            np.size(value) * np.dtype(task.kind_of(key, case.inputs)).itemsize
+            for key, value in outputs.items()
+        )
+        assert crossing_bytes <= 64 << 20  # a sample's message has room for so much
         for share in 0, 0.5:
-            outputs = {
+            wrong = {
                 key: (share * np.asarray(value, np.float64)).astype(task.kind_of(key, case.inputs))
-                for key, value in task.expected(case)[0].items()
+                for key, value in outputs.items()
             }
-            assert task.wrong_result(case, Outcome(case.name, outputs)) is not None
+            assert task.wrong_result(case, Outcome(case.name, wrong)) is not None
 
 
 @pytest.fixture
@@ -119,6 +128,27 @@ def test_a_timed_row_is_compiled_for_the_gpu_that_runs_it(name, timed, arch, an_
     order = module.finish(task, case, answer, None)
     assert (question["arch"], order.arch) == (arch, arch)
     assert all(f".target {arch}" in text for kernel in order.kernels for text in kernel.modules)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100", "sm_120"])
+def test_what_numba_compiles_for_a_gpu_is_linked_for_it(arch, monkeypatch):
+    """nvJitLink needs no GPU. From 9.0 on numba compiles for one capability alone, "sm_90a", which is not
+    linked for plain sm_90; beside it may lie a module that nvcc made for the plain one, or for an older.
+    """
+    monkeypatch.setattr("warplab.crossing.kernel.device", lambda: Device("a GPU", "cuda", Target.of(arch)))
+    monkeypatch.setattr(Axpy, "is_timed", lambda self, case: True)
+    namespace, case, module = {"__name__": "submission"}, TASK.cases(3)[0], crossing.CROSSINGS["kernel"]
+    exec(compile(ANSWERS["example/axpy"], "<submission>", "exec"), namespace)
+    question = module.question(TASK, case)
+    answer = module.answer(question, ("axpy", "plan"), namespace["axpy"], namespace["plan"], None)
+    (kernel,) = module.finish(TASK, case, answer, None).kernels
+    own = arch + "a" if int(arch[3:]) >= 90 else arch
+    assert f".target {own}\n" in kernel.modules[0] and exact(arch, kernel.modules) == own
+    for beside in arch, "sm_75":
+        other = f".version 8.0\n.target {beside}\n.address_size 64\n.visible .func other() {{ ret; }}\n"
+        other = other.replace("8.0", re.search(r"\.version (\S+)", kernel.modules[0])[1])
+        assert _Kernel(replace(kernel, modules=(*kernel.modules, other)), arch).code
+    assert exact(arch, [f".target {arch}"]) == exact(arch, [".target sm_75"]) == arch
 
 
 @pytest.mark.gpu

@@ -41,7 +41,6 @@ def one_line(text):
     "words, complaint",
     [
         (["grade", "ps10"], 'unknown assignment "ps10" (did you mean ps01?)'),
-        (["void", "grayscale"], "grayscale: expected a set, a slash and a task of it, such as ps04/"),
         (["grade", "ps01"], "no submissions folder"),
         (
             ["grade", "ps01", "--submissions", "nowhere"],

@@ -15,14 +15,14 @@ from crossing_examples import Axpy
 import warplab
 from autograder.judge import attempts, judge
 from autograder.judge.attempts import NotebookStep, run_all
-from autograder.judge.budget import Budget
-from autograder.judge.process import Process
-from autograder.judge.timed_rows import orders_of
+from autograder.judge.budget import Budget, Lost
+from autograder.judge.process import NotStarted, Process
+from autograder.judge.timed_rows import gpu_problem, orders_of, time_case
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.sandbox.messages import Done, RunOrder
+from autograder.sandbox.messages import ROOM, Done, RunOrder, Sample, Sampled
 from warplab import crossing
-from warplab.crossing import Refused
+from warplab.crossing import Order, Refused
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.timed import measure
 from warplab.tasks import registry, scoring
@@ -105,6 +105,32 @@ def timed_row(path, launcher, monkeypatch):
 
 
 @pytest.mark.gpu
+@pytest.mark.parametrize("walls", [False, True], ids=["with limits alone", "behind walls"])
+def test_an_executor_times_something_on_this_gpu(walls, launcher):
+    """If only the first can, a wall is in the way; if neither, CUDA was begun before the fork."""
+    assert gpu_problem(launcher if walls else Unsafe()) == ""
+
+
+@pytest.mark.skipif(warplab.device().kind == "cuda", reason="here the yardstick runs")
+def test_a_yardstick_that_does_not_run_is_the_machine_s_fault_and_says_what_was_raised(launcher):
+    """There is no CUDA here, as there is none behind walls that keep it out."""
+    task = Stream()
+    (case,) = task.make_timed(np.random.default_rng(0))
+    with pytest.raises(
+        NotStarted, match=r"could not run \['torch\.\w+', .*\]: \w+Error: .*autograder doctor"
+    ):
+        time_case(task, case, Order("sm_90", (), {}, (), ()), launcher, LIMITS)
+    assert "Error: " in gpu_problem(launcher)
+
+
+def test_an_executor_that_fails_says_with_what(launcher):
+    with Process(launcher, "executor", Budget(LIMITS)) as executor:
+        executor.begin_step(LIMITS.step_seconds)
+        with pytest.raises(Lost, match="^AssertionError"):
+            executor.ask(Sample(0), (Sampled,))
+
+
+@pytest.mark.gpu
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatch):
     points, line, _ = timed_row(path, launcher, monkeypatch)
@@ -131,3 +157,7 @@ def test_every_file_says_whether_it_is_honest_or_not():
     kinds = [path.stem.split("_")[0] for path in CORPUS]
     assert set(kinds) == {"correct", "cheat"} and kinds.count("cheat") >= 12
     assert {path.stem for path in CORPUS} >= BY_TIME_ALONE
+
+
+def test_the_results_of_a_sample_can_cross():
+    assert 4 * Stream.timed_length + 128 <= ROOM[Sampled].arrays  # with the header of .npy

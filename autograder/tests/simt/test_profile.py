@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -162,3 +163,52 @@ def test_a_conflict_in_global_memory_is_a_line_of_the_table():
         for text in p.warnings
     )
     assert "nothing orders the two" in str(p) and "nothing orders the two" in p._repr_html_()
+
+
+class OnGpu:
+    """A GPU's array: the engine reaches it by its copies alone."""
+
+    def __init__(self, array):
+        self.array, self.written = array, 0
+
+    def copy_to_host(self):
+        return self.array.copy()
+
+    def copy_to_device(self, array):
+        self.array[:], self.written = array, self.written + 1
+
+
+def test_arrays_on_a_gpu_are_counted_as_those_on_the_host_and_hold_the_results(monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    class Tensor(torch.Tensor):
+        """One that says it lies on a GPU."""
+
+        device = torch.device("cuda", 0)
+
+        def cpu(self):
+            return self.as_subclass(torch.Tensor).clone()
+
+    x, total = np.ones(256, np.float32), np.zeros(1, np.float32)
+    with pytest.warns(warplab.GlobalConflict):
+        plain = warplab.profile(everybody_adds[4, 64], x, total)
+    monkeypatch.setattr("warplab.simt.watched.device", lambda: SimpleNamespace(kind="cuda"))
+    there, sums = OnGpu(x), OnGpu(np.zeros(1, np.float32))
+    tensors = torch.ones(256).as_subclass(Tensor), torch.zeros(1).as_subclass(Tensor)
+    for args in (there, sums), tensors:
+        with pytest.warns(warplab.GlobalConflict):
+            p = warplab.profile(everybody_adds[4, 64], *args)
+        assert p.global_load == plain.global_load and float(
+            args[1].cpu() if args is tensors else sums.array[0]
+        )
+    assert sums.array == total and (there.written, sums.written) == (0, 1), (
+        "what was only read is not written"
+    )
+    both = OnGpu(np.ones(32, np.float32))
+    warplab.profile(adds_itself[1, 32], both, both)
+    assert (both.array == 2).all() and both.written == 1, "one array passed twice is one copy"
+
+
+@cuda.jit
+def adds_itself(x, same):
+    x[cuda.grid(1)] += same[cuda.grid(1)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numba import cuda
 
-from warplab.hardware.device import engine_target
+from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
 from warplab.simt.frontends import mlir_hook, triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
@@ -38,6 +40,13 @@ def watched(
         raise ProfileError(
             f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
         )
+    with on_host((*args, *constants.values())) as there:
+        args, values = there[: len(args)], there[len(args) :]
+        constants = dict(zip(constants, values, strict=True))
+        return _watched(launcher, args, constants, arch, observers, sample_blocks)
+
+
+def _watched(launcher, args, constants, arch, observers, sample_blocks):
     if triton_hook.is_triton_launch(launcher):
         return _watched_triton(launcher, args, constants, arch, observers, sample_blocks)
     if constants:
@@ -103,6 +112,39 @@ def _run_numba(launcher, args, context: LaunchContext):
     args = tuple(np.asarray(a) if isinstance(a, np.ndarray) else a for a in args)
     kernel = compiled_for(launcher.dispatcher, args)
     return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
+
+
+@contextlib.contextmanager
+def on_host(args: tuple) -> Iterator[tuple]:
+    """``args`` with copies on the host of what lies on a GPU, where the engine cannot reach.
+
+    After a launch without an error what it changed is written back. A copy that it only read is not: two may
+    be of one memory.
+    """
+    copies: dict[int, tuple] = {}  # by the argument's id: itself, its copy, and what that held before
+
+    def here(value):
+        if type(value) is tuple:
+            return tuple(map(here, value))
+        if id(value) in copies:
+            return copies[id(value)][1]
+        if is_tensor(value) and value.device.type == "cuda":
+            copy = value.cpu()
+            copies[id(value)] = value, copy, copy.clone()
+        elif hasattr(value, "copy_to_host"):
+            copy = value.copy_to_host()
+            copies[id(value)] = value, copy, copy.copy()
+        else:
+            return value
+        return copy
+
+    yield here(args) if device().kind == "cuda" else args
+    for value, copy, before in copies.values():
+        if is_tensor(value):
+            if not copy.equal(before):
+                value.copy_(copy)
+        elif copy.tobytes() != before.tobytes():
+            value.copy_to_device(copy)
 
 
 def _copied(value):

@@ -60,9 +60,10 @@ class OverloadedKernel(CompileError):
 
 @functools.cache
 def include_folders() -> tuple[str, ...]:
-    """Folders of CUDA's headers in the installed wheels."""
-    found = (pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl"))
-    return tuple(dict.fromkeys(folder for folder in found if folder))
+    """Folders of CUDA's headers in the installed wheels; at last the toolkit's, for what no wheel has."""
+    found = [pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
+    found += [f"{os.environ.get(home)}/include" for home in ("CUDA_HOME", "CUDA_PATH")]
+    return tuple(dict.fromkeys(folder for folder in found if folder and os.path.isdir(folder)))
 
 
 def _checked(result) -> Any:
