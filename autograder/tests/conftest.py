@@ -29,6 +29,7 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     for cases in by_test(items):
         if sampled := cases[0].get_closest_marker("sampled"):
+            cases = [item for item in cases if not item.get_closest_marker("full")]
             for item in set(cases) - set(evenly(cases, *sampled.args)):
                 item.add_marker(pytest.mark.full)
     if config.getoption("--at-most"):

@@ -175,7 +175,7 @@ compiled = functools.cache(product)
 
 @pytest.mark.browser
 @pytest.mark.slow
-@pytest.mark.parametrize("how_many", [20, pytest.param(100, marks=pytest.mark.full)])
+@pytest.mark.parametrize("how_many", [6, pytest.param(100, marks=pytest.mark.full)])
 def test_the_race_of_the_tiles_is_what_the_engine_counts(browser, how_many):
     settings = random_settings(how_many, block=[8, 16, 32], patch=[1, 2, 4], step=range(8, 129, 8))
     roof = stills.roof() | {"side": 128}
@@ -219,6 +219,7 @@ def test_the_setting_stands_in_the_address_and_beside_other_parameters_and_ancho
     assert not page.problems
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.browser
 @pytest.mark.parametrize("address", ["stride=1e999", "stride=x", "stride=-3", "type=<b>", "stride=2.4"])
 def test_a_setting_that_no_control_allows_becomes_one_that_it_does(browser, address):

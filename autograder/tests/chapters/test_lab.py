@@ -136,6 +136,7 @@ def keep(page, result):
     page.reload()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.browser
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_every_kernel_agrees_with_the_cpu(context, address, name):
@@ -186,6 +187,7 @@ WRONG = {  # what each kernel must not do, and what stands there instead
 }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.browser
 @pytest.mark.parametrize("name", EXPERIMENTS)
 def test_a_wrong_kernel_is_seen_and_gets_no_time(context, address, name):
@@ -240,6 +242,7 @@ def test_a_kept_result_stands_in_the_chapters_figure(context, address):
     assert "Test GPU" in said and "1 of 2 lie outside" in said and "83.9 GB/s" in said
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.browser
 @pytest.mark.parametrize("stored", ["{", '{"format": 0}', "null", "[]", '"x"'])
 def test_what_cannot_be_read_is_as_if_nothing_were_kept(context, address, stored):
@@ -333,6 +336,7 @@ def test_experiments_wait_for_each_other_and_can_be_stopped(context, address):
         assert state == "idle" and "Stopped" in status
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_on_a_phone_nothing_sticks_out(context, address, scheme):

@@ -60,6 +60,7 @@ def visited(browser, address):
     return once
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_fits_a_phone_and_a_desk_and_is_readable_in_light_and_in_dark(visited, name):
     found = visited(name)
@@ -69,6 +70,7 @@ def test_a_page_fits_a_phone_and_a_desk_and_is_readable_in_light_and_in_dark(vis
     assert len(found["settings"]) == 4 and found["troubles"] == []
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PAGES)
 def test_axe_finds_nothing(visited, name):
     assert visited(name)["axe"] == []
@@ -86,6 +88,7 @@ def test_axe_finds_nothing_in_any_setting(browser, address, name):
     assert found == dict.fromkeys(SETTINGS, [])
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_weighs_little_with_all_that_it_loads(visited, name):
     """Bytes over the wire, compressed, fonts and figures included."""
@@ -95,6 +98,7 @@ def test_a_page_weighs_little_with_all_that_it_loads(visited, name):
     assert not [path for path, _ in loaded if "fontawesome" in path or "searchindex" in path]
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.parametrize("name", PAGES)
 def test_every_figure_has_a_number_and_on_a_phone_a_median_label_of_eleven_pixels(visited, name):
     found = visited(name)

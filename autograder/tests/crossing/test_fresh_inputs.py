@@ -191,6 +191,7 @@ def same(one, other):
     return one == other or repr(one) == repr(other)
 
 
+@pytest.mark.sampled(30)
 @pytest.mark.parametrize("name", [name for name in registry.names() if name.startswith("ps")])
 def test_no_row_of_a_task_has_the_same_inputs_whatever_the_seed(name):
     """Or a table would earn that row: the worst of a row's cases decides, so one that changes is enough."""

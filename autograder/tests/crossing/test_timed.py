@@ -79,6 +79,7 @@ def test_a_time_in_which_the_inputs_cannot_be_read_is_refused():
         measured(cases, student(cases, seconds=1e-6)[0])
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TIMED)
 def test_a_timed_case_is_large_and_yet_no_tolerance_lets_zeros_or_a_half_pass(name):
     """The rounding of millions of additions must not be allowed for so generously that any sum is right."""
@@ -106,6 +107,7 @@ def an_a100(monkeypatch):
     monkeypatch.setattr("warplab.crossing.kernel.device", lambda: found)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TIMED)
 def test_the_students_process_is_told_which_gpu_a_timed_row_is_compiled_for(name, an_a100):
     task = registry.get(name)

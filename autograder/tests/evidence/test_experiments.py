@@ -179,6 +179,7 @@ def test_the_parts_of_a_training_step_are_those_of_the_arithmetic(monkeypatch, b
         assert sizes[part] == pytest.approx(expected[part], rel=tolerance), part
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIVE)
 def test_a_live_experiment_gives_points_for_the_cpu_and_says_where_they_are_from(name, monkeypatch):
@@ -288,6 +289,7 @@ GPU_TESTS = sorted(
 )
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_the_gpu_tests_are_collected_where_only_torch_and_numba_are_and_skipped_aloud_without_a_gpu():
     import warplab

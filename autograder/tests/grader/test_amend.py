@@ -107,6 +107,7 @@ def page(root, student):
     return (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").read_text()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "words, ada, bob, told",
     [

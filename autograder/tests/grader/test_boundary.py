@@ -55,6 +55,7 @@ def submitted(path, launcher):
     )
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", attacks("boundary"))
 def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
     if path.stem in NEEDS_WALLS and launcher.isolation.startswith("unsafe"):
@@ -73,7 +74,7 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
         assert reports["ps01/launch_plan"].score == 15, "another task of the same notebook lost points"
 
 
-def test_there_are_at_least_fifty_attacks_and_a_third_of_them_run_in_every_test():
+def test_there_are_at_least_fifty_attacks_and_make_test_samples_a_third_of_them():
     tried = [not parameter.marks for parameter in attacks("boundary")]
     assert len(tried) == len(list((CORPUS / "boundary").glob("*/*/*.py"))) >= 50
     assert len(tried) / 3 < sum(tried) < len(tried)

@@ -187,6 +187,7 @@ def test_the_command_writes_it_where_the_grades_are(graded, monkeypatch, capsys)
     assert status == 2 and 'unknown assignment "ps09"' in told.err
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])

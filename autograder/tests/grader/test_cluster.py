@@ -214,6 +214,7 @@ def test_a_cluster_behind_tls_grades_whoever_has_its_key_and_nobody_else(tmp_pat
     assert scores(root / "tls") == scores(root / "alone")
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_ctrl_c_on_a_cluster_keeps_what_is_graded_and_the_next_run_does_the_rest(tmp_path):
     root, assignment = make_course(tmp_path / "course")

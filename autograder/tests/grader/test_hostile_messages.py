@@ -217,6 +217,7 @@ def test_a_device_answers_or_refuses(works):
 COMPARED = [name for name in registry.names() if registry.get(name).crossing not in crossing.EXECUTED]
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", COMPARED)
 @pytest.mark.filterwarnings("ignore:.*encountered in cast:RuntimeWarning")
 def test_results_of_every_task_are_judged_or_refused(name):

@@ -39,6 +39,7 @@ def with_text(cells, name, text):
     return [one | {"source": text} if one["id"] == name else one for one in cells]
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("name", sorted(SOLUTIONS))
 def test_every_set_gives_questions_about_different_lines(name):
     asked = questions_for(*solved(name), {})

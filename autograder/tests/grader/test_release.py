@@ -2,9 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import nbformat
 import pytest
@@ -153,15 +150,3 @@ def test_stable_json_does_not_depend_on_the_order_of_keys():
         == stable_json({"a": [2], "b": 1})
         == b'{\n "a": [\n  2\n ],\n "b": 1\n}\n'
     )
-
-
-@pytest.mark.slow
-def test_nbgraders_own_command_gives_the_same_bytes(tmp_path):
-    root, assignment = make_course(tmp_path / "course")
-    ours = assignment.path.read_bytes()
-    program = Path(sys.executable).with_name("nbgrader")
-    done = subprocess.run(
-        [program, "generate_assignment", "ps01", "--force"], cwd=root, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    assert assignment.path.read_bytes() == ours

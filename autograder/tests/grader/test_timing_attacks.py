@@ -138,6 +138,7 @@ def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatc
     assert line.points == pytest.approx(points, abs=0.05), line.reason
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [one for one in attacks("timed") if one.values[0].stem not in BY_TIME_ALONE])
 def test_what_the_answers_decide_is_decided_without_a_gpu_too(path, launcher, monkeypatch):

@@ -505,6 +505,7 @@ def came_of(source, **limits):
     return told if told.startswith("ValueError: could") or "killed" in told else ""
 
 
+@pytest.mark.sampled(8)
 @pytest.mark.slow
 @pytest.mark.parametrize("wall", WALLS, ids=lambda wall: wall.name)
 def test_the_loss_of_one_wall_is_noticed(demolition, canary, abstract, wall):
@@ -517,6 +518,7 @@ def test_the_loss_of_one_wall_is_noticed(demolition, canary, abstract, wall):
         assert "could" in came_of(attack, **wall.limits)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", NAMESPACES)
 def test_without_one_namespace_a_jail_does_not_start_or_can_be_told(demolition, kind):
@@ -540,6 +542,7 @@ def heard(channel):
         return came_of(channel.receiver)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS, ids=lambda channel: channel.name)
 def test_one_jail_does_not_hear_another(demolition, channel):
@@ -561,6 +564,7 @@ def test_two_walls_keep_the_counts_of_a_user_from_telling(demolition, channel):
         assert "could" in heard(channel)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.slow
 @pytest.mark.parametrize("left", [*WITHOUT_NETWORK_WALLS, None])
 def test_each_wall_before_the_network_holds_alone(demolition, left):

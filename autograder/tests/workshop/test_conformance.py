@@ -101,12 +101,6 @@ def test_a_tally_counts_skipped_and_failed_tests_in_the_total():
 
 
 @pytest.mark.slow
-def test_one_module_runs_in_a_process_of_its_own():
-    result = run("test_alignment", "engine", 100)
-    assert (result["pass"], result["skip"], result["fail"]) == (2, 0, {})
-
-
-@pytest.mark.slow
 def test_what_a_module_does_not_finish_within_its_limit_has_failed():
     result = run(
         "test_ufuncs", "engine", 1

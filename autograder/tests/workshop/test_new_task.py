@@ -71,6 +71,7 @@ def released(checkout):
     return {f"{SET}/{cell['id']}": "".join(cell["source"]) for cell in cells}
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEW)
 def test_the_reference_earns_every_point(checkout, name):
@@ -78,6 +79,7 @@ def test_the_reference_earns_every_point(checkout, name):
     assert report.score == registry.get(name).points == 10, report
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEW)
 def test_one_right_and_one_wrong_answer_get_what_they_say(checkout, name):
@@ -88,6 +90,7 @@ def test_one_right_and_one_wrong_answer_get_what_they_say(checkout, name):
         assert report.score == entry.points, (entry.id, report)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NEW)
 def test_the_stub_earns_nothing(released, name):
