@@ -1,14 +1,19 @@
-"""What we compute, held against what others measured: two tables of the measurements page.
+"""What we compute, held against what was measured: tables of the measurements page and of the engine's.
 
 ```{held} bounds     every published measurement of work whose bounds are known, and why the others have none
 ```
 ```{held} caches     rates that others profiled, beside those of the model of the caches
+```
+```{held} counters   the engine's counts beside Nsight Compute's of the same launches
+```
+```{held} times      the times of those launches beside their bounds
 ```
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from statistics import median
 
 import yaml
 from docutils import nodes
@@ -18,12 +23,21 @@ from measured_page import table
 from spec_role import depend_on_registry
 
 from warplab.evidence.measure import RESULTS, place
+from warplab.figures import counted
 from warplab.figures.held import Judged, judged
 from warplab.hardware import specs
 from warplab.timing.bench import seconds
 
 BOUNDS = ("kernel", "GPU", "measured", "at least", "ratio", "other bounds", "from")
 CACHES = ("what was profiled", "GPU", "rate", "profiled", "modelled", "off by", "from")
+COUNTERS = (
+    "Nsight Compute's name",
+    "launches",
+    "equal",
+    "Nsight Compute to engine",
+    "where not equal",
+)
+TIMES = ("launch", "measured", "at least", "ratio", "limit")
 RATES = {"l1": "L1 hits", "l2": "L2 hits", "hbm": "from HBM"}
 
 
@@ -34,9 +48,14 @@ class Held(Directive):
         for path in RESULTS.glob("*.yml"):
             self.state.document.settings.env.note_dependency(str(path))
         depend_on_registry(self.state.document)
-        shown = {"bounds": self.bounds, "caches": self.caches}
+        shown = {
+            "bounds": self.bounds,
+            "caches": self.caches,
+            "counters": self.counters,
+            "times": self.times,
+        }
         if self.arguments[0] not in shown:
-            raise self.error(f"held: bounds or caches, not {self.arguments[0]!r}")
+            raise self.error(f"held: {', '.join(shown)}, not {self.arguments[0]!r}")
         return shown[self.arguments[0]]()
 
     def bounds(self) -> list[nodes.Node]:
@@ -65,13 +84,63 @@ class Held(Directive):
                 for rate, name in RATES.items():
                     if rate in kernel:
                         theirs, ours = kernel[rate]
-                        numbers = f"{theirs:.1f} %", f"{ours:.1f} %", f"{ours - theirs:+.1f}"
+                        numbers = (
+                            f"{theirs:.1f} %",
+                            f"{ours:.1f} %",
+                            f"{ours - theirs:+.1f}",
+                        )
                         said = kernel["what"] + (f"; ours {kernel['at']}" if "at" in kernel else "")
                         card = specs.get(source["card"]).short
-                        rows.append((said, card, name, *numbers, self.cited(source["cite"])))
+                        rows.append((said, card, name, *numbers, self.by(source)))
                 if "wrong" in kernel:
                     why += item(f"{kernel['what']} ({source['device']}): {kernel['wrong']}.")
-        return [table(rows, CACHES), nodes.paragraph("", "Where it is further off, and why:"), why]
+        errors = [nodes.paragraph("", one) for one in map(errors_of, sources) if one]
+        return [
+            table(rows, CACHES),
+            *errors,
+            nodes.paragraph("", "Where it is further off, and why:"),
+            why,
+        ]
+
+    def counters(self) -> list[nodes.Node]:
+        cards = [
+            f"{len(c['launches'])} launches on an {c['device']}, driver {c['driver']}"
+            for c in counted.cards()
+        ]
+        rows, equal, of = [], 0, 0
+        for metric in (*counted.AGREE, *counted.DIFFER):
+            pairs = counted.pairs(metric)
+            if not pairs:  # no launch has any
+                continue
+            same = sum(here == there for here, there in pairs)
+            ratios = sorted(there / here for here, there in pairs if here)
+            equal, of = equal + same, of + len(pairs)
+            span = "1" if same == len(pairs) else f"{ratios[0]:.4g} to {ratios[-1]:.4g}"
+            rows.append((metric, f"{len(pairs)}", f"{same}", span, counted.WHY.get(metric, "")))
+        said = f"{' and '.join(cards)}, {counted.cards()[0]['date']}. Of {of} numbers {equal} are equal."
+        return [nodes.paragraph("", said), table(rows, COUNTERS)]
+
+    def times(self) -> list[nodes.Node]:
+        every = sorted(
+            (c for c in counted.counted() if counted.TIME in c.there),
+            key=lambda c: c.ratio,
+        )
+        rows = [
+            (
+                c.name,
+                seconds(c.there[counted.TIME] * 1e-9),
+                seconds(c.bounds.at_least),
+                f"{c.ratio:.3g}",
+                c.bounds.binds.level,
+            )
+            for c in every
+        ]
+        middle = median(c.ratio for c in every)
+        said = f"{len(every)} launches; the least ratio is {every[0].ratio:.2f}, the middle one {middle:.1f}."
+        return [nodes.paragraph("", said), table(rows, TIMES)]
+
+    def by(self, source: dict) -> nodes.Node:
+        return self.cited(source["cite"]) if "cite" in source else nodes.Text(f"ours, {source['opened']}")
 
     def cited(self, key: str) -> nodes.Node:
         parsed = nodes.Element()
@@ -89,6 +158,32 @@ def not_held(every: Iterable[Judged]) -> nodes.bullet_list:
     for why, series in kept.items():
         listed += item(f"{why[0].upper()}{why[1:]}: {'; '.join(series)}.")
     return listed
+
+
+def errors_of(source: dict) -> str:
+    """The model's errors beside a source of our own, in points; of others' the rows say enough."""
+    if "cite" in source:
+        return ""
+    said = []
+    for rate in ("l1", "l2"):
+        off = sorted(abs(k[rate][0] - k[rate][1]) for k in source["kernels"] if rate in k)
+        said.append(f"{RATES[rate]} by {median(off):.1f} points at the median and {off[-1]:.1f} at worst")
+    times = sorted(max(k["hbm"]) / min(k["hbm"]) for k in source["kernels"])
+    said.append(
+        f"bytes read from HBM by {median(times) - 1:.1%} at the median and {times[-1] - 1:.0%} at worst"
+    )
+    there = {c.name: c.there for c in counted.counted() if c.card == source["card"]}
+    missed = []
+    for kernel in source["kernels"]:
+        count = there[kernel["case"]]
+        fetched = kernel["hbm"][1] / 100 * count["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"]
+        missed.append(count["lts__t_sectors_srcunit_tex_lookup_miss.sum"] / fetched)
+    said.append(
+        f"and in L2 a sector from HBM was missed {min(missed):.1f} to {max(missed):.1f} times, "
+        "where the model has one"
+    )
+    launches = f"{len(source['kernels'])} launches on an {source['device']}"
+    return f"Of our own {launches} it misses {'; '.join(said)}."
 
 
 def item(said: str) -> nodes.list_item:

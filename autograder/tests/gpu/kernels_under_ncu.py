@@ -1,5 +1,5 @@
 """The child of test_against_ncu.py: launches each of the benchmark's kernels once on
-CUDA, in a fixed order, under ncu; with "caches", the kernels whose caches are modelled.
+CUDA, in a fixed order, under ncu; with "caches" or "large", those of warplab/figures/profiled.py.
 """
 
 import sys
@@ -11,10 +11,11 @@ from bench_engine import cases  # noqa: E402
 from numba import cuda  # noqa: E402
 
 import warplab  # noqa: E402, F401
-from warplab.figures.profiled import CASES  # noqa: E402
+from warplab.figures.profiled import CASES, LARGE  # noqa: E402
 
-if "caches" in sys.argv:
-    for name, (_, launch) in CASES.items():
+LISTS = {"caches": {name: launch for name, (_, launch) in CASES.items()}, "large": LARGE}
+if sys.argv[1:]:
+    for name, launch in LISTS[sys.argv[1]].items():
         launcher, args = launch()
         try:
             launcher(*args)

@@ -7,7 +7,7 @@ is left out. ``CASES`` says at which size it runs here: the published one, or on
 import numpy as np
 from numba import cuda, float32
 
-from warplab.evidence.experiments.kernels import matmul_naive
+from warplab.evidence.experiments.kernels import matmul_naive, transpose_naive, transpose_padded
 from warplab.figures.kernels import tiled
 from warplab.hardware import specs
 from warplab.simt.counters.caches import CacheModel
@@ -249,10 +249,36 @@ CASES = {
 }
 
 
-def modelled(case, device):
-    """What the model of the caches says of a case on a device of the registry."""
-    smaller, launch = CASES[case]
+def square(kernel, side, n):
+    return lambda: in_squares(kernel, side, n, n, n)
+
+
+def transposed(kernel, n):
+    return lambda: (kernel[(n // 32, n // 32), (32, 8)], (ones(n, n), ones(n, n)))
+
+
+# Launches that only a GPU's profiler has seen; what the engine would need hours for, a few blocks count.
+LARGE = {
+    "product, whole 512": square(matmul_naive, 16, 512),
+    "product, whole 1024": square(matmul_naive, 16, 1024),
+    "product, whole 2048": square(matmul_naive, 16, 2048),
+    "tiles of 16, whole 1024": square(tiled(16), 16, 1024),
+    "tiles of 32, whole 2048": square(tiled(32), 32, 2048),
+    "tiles of 32, whole 4096": square(tiled(32), 32, 4096),
+    "softmax, block a row, whole": lambda: norm(softmax_by_block, 10240, 128, 10240, 1024, 0),
+    "softmax, thread a row, whole": lambda: norm(softmax_by_thread, 40, 256, 10240, 1024, 0),
+    "transpose, naive, 4096": transposed(transpose_naive, 4096),
+    "transpose, padded, 4096": transposed(transpose_padded, 4096),
+}
+
+
+def modelled(case, device, whole=False):
+    """What the model of the caches says of a case on a device of the registry.
+
+    ``whole``: on the whole device, as a GPU ran it, and not on the smaller one of the case.
+    """
+    smaller, launch = (1, LARGE[case]) if case in LARGE else CASES[case]
     launcher, args = launch()
-    model = CacheModel(device, smaller)
+    model = CacheModel(device, 1 if whole else smaller)
     watched(launcher, args, {}, specs.get(device).arch, (model,), None)
     return model.result()

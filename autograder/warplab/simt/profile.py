@@ -186,7 +186,7 @@ class Profile(Counts):
         out["memory_l1_wavefronts_shared"] = wavefronts
         out["memory_l1_wavefronts_shared_ideal"] = wavefronts - conflicts
         out |= self.atomic_requests
-        out["launch__registers_per_thread"] = self.registers
+        out["launch__registers_per_thread"] = max(16, self.registers)  # a driver gives no thread fewer
         out["sm__maximum_warps_per_active_cycle_pct"] = 100 * self.occupancy
         return out
 
