@@ -116,7 +116,7 @@ def _number(text: str) -> float:
 
 
 @dataclass(frozen=True)
-class Counted:
+class LaunchOnGpu:
     """A launch on a GPU: its metrics as Nsight Compute printed them, and the engine's counts of it."""
 
     name: str
@@ -143,11 +143,11 @@ def cards() -> list[dict]:
 
 
 @functools.cache
-def counted() -> tuple[Counted, ...]:
+def counted() -> tuple[LaunchOnGpu, ...]:
     """Every launch of every card."""
     engine = yaml.safe_load(FILE.read_text(encoding="utf-8"))["engine"]
     return tuple(
-        Counted(
+        LaunchOnGpu(
             name,
             card["card"],
             card["sms"],
