@@ -596,3 +596,16 @@ def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
     training = figures().training(warplab.measure("training_by_format")).alt
     assert "FP32 to FP16: 3.95 times, peaks 8.0" in training
     assert "BF16 to FP8, a scale a tensor: 1.25 times, peaks 2.0" in training
+
+
+def test_our_records_are_as_the_page_reads_them():
+    """Shares of the dense peak on the H200 at side 4,096; a training step's gains by width."""
+    said = figures().formats(4096, "NVIDIA H200", "h200-sxm").alt
+    share = {name: float(of) for name, of in re.findall(r"([^:;.]+): [\d,]+, ([\d.]+)% of", said)}
+    share = {name.strip(): of for name, of in share.items()}
+    assert all(
+        66 <= of <= 81 for name, of in share.items() if name.startswith("library") and "INT8" not in name
+    )
+    assert share["library, INT8"] < 50
+    gains = figures().by_width("NVIDIA H200").alt
+    assert "TF32 256: 1.03" in gains and "BF16 256: 0.92" in gains and "2,048: 8.91" in gains

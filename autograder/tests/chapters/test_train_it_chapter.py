@@ -104,3 +104,18 @@ def test_three_sizes_have_three_limits():
     limits = [max(takes, key=takes.get) for takes in names["rows"].values()]
     assert limits == ["launches", "products", "products"]
     assert names["rows"]["10.1 billion"]["launches"] < 0.01 * names["rows"]["10.1 billion"]["products"]
+
+
+def test_the_timed_run_is_a_row_of_the_task_and_far_from_its_arithmetic():
+    """6 FLOP for 256 x 128 + 128 x 10 weights and 128 pictures: 26.1 M, 0.39 us of 51 at 67 TFLOP/s."""
+    from warplab.figures.train_it_runs import timed_record
+    from warplab.tasks import registry
+
+    record = timed_record()
+    assert set(record["rows"]) == set(registry.get(record["task"]).yardstick)
+    for row in record["rows"].values():
+        low, high = row["interval"]
+        assert low <= row["ratio"] <= high
+        assert row["ratio"] == pytest.approx(row["seconds"] / row["yardstick_seconds"], rel=0.02)
+    each = record["rows"]["time"]["seconds"] / 128
+    assert 6 * (256 * 128 + 128 * 10) * 128 / specs.get(record["card"])["peak_fp32"].si < 0.01 * each

@@ -12,8 +12,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots, specs
-from warplab.evidence.measure import published
-from warplab.plots.measured import measured as plot_of
+from warplab.evidence.measure import published, shown_without_running
 
 HERE = Path(__file__).parent
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
@@ -351,20 +350,66 @@ CLIMB = (
 H20 = {"blue": 148.0, "orange": 296.0}  # TFLOP/s, the peaks that the source counts by: BF16 and FP8, dense
 
 
+def recorded_on(device, name):
+    """The records of an experiment that were taken on a device, as Evidence."""
+    return [e for e in shown_without_running(name).evidence if e.kind == "recorded" and e.device == device]
+
+
+def said_with_software(e):
+    """The banner of a record as a sentence, with CUDA's and PyTorch's versions."""
+    return f"{e.banner[0].upper()}{e.banner[1:]}; {e.software.partition(', ')[2]}."
+
+
+RECORDED = (
+    ("course: matmul_register_tiled", "chapter 4's kernel,\nFP32", "fp32", "grey"),
+    ("torch fp32", "library, FP32", "fp32", "grey"),
+    ("torch tf32", "library, TF32", "tf32", "gold"),
+    ("torch fp16", "library, FP16", "fp16", "blue"),
+    ("torch bf16", "library, BF16", "bf16", "blue"),
+    ("torch int8", "library, INT8", "int8", "orange"),
+    ("torch fp8", "library, FP8", "fp8", "orange"),
+)
+
+
+@plots.responsive
+def formats(side, device, card):
+    """Our record of products of one side in each format, beside the dense peaks of the registry's `card`."""
+    found = [e for name in ("matmul_by_size", "matmul_in_eight_bits") for e in recorded_on(device, name)]
+    rates = {p.series: p.rate for e in found for p in e.points if p.x == side}
+    e, peaks = found[0], specs.get(card)
+    fig, ax = plots.new(plots.COLUMN, 3.9)
+    said = []
+    for y, (series, label, kind, colour) in enumerate(RECORDED):
+        rate, peak = rates[series] / 1e12, peaks[f"peak_{kind}"].si / 1e12
+        share = f"{rate:,.0f}, {rate / peak:.0%}"
+        _rate(ax, y, rate, colour, peak, share, behind=peak - rate < 300)
+        said.append(f"{label.replace(chr(10), ' ')}: {share} of {peak:,.0f}")
+    ax.set_yticks(range(len(RECORDED)), [label for _, label, _, _ in RECORDED])
+    ax.set(xlim=(0, 2600), ylim=(len(RECORDED) - 0.4, -0.6), xlabel="TFLOP/s")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    return plots.show(
+        fig,
+        alt=f"Products of side {side:,} on an {device}, in TFLOP/s and as a share of the dense peak. "
+        f"{'; '.join(said)}.",
+        caption=f"{said_with_software(e)} Products of side {side:,}; a dark line is "
+        "the dense peak of the format.",
+        evidence=["recorded"],
+    )
+
+
 @plots.responsive
 def eight_bits(measured):
     """What a WMMA kernel without tiles reaches, and what eight bits bring, by those who published it.
 
-    measured: of matmul_in_eight_bits; with a record of ours the usual plot is shown.
+    measured: of matmul_in_eight_bits; of its sources only those that others published are drawn.
     """
-    if measured.kind != "published":
-        return plot_of(measured)
-    h20 = next(e for e in measured.evidence if e.device == "NVIDIA H20")
+    others = published(measured.name)
+    h20 = next(e for e in others if e.device == "NVIDIA H20")
     found = {p.series: p.rate / 1e12 for p in h20.points}
     wide = {
         e.device: _best(e) for e in published("matmul_by_size") if e.points[0].series.endswith("best shape")
     }
-    eight = {e.device: _best(e) for e in measured.evidence if e is not h20}
+    eight = {e.device: _best(e) for e in others if e is not h20}
     fig, (climb, best) = plots.new(plots.COLUMN, 7.4, rows=2, height_ratios=(6, 7))
     for y, (series, _, colour) in enumerate(CLIMB):
         _rate(
@@ -410,14 +455,39 @@ def _best(evidence):
     return max(p.rate for p in evidence.points) / 1e12
 
 
-def _rate(ax, y, value, colour, peak, text):
-    """A bar from zero with its peak, on a linear axis."""
+def _rate(ax, y, value, colour, peak, text, behind=False):
+    """A bar from zero with its peak, on a linear axis; behind: the text stands beyond the peak's line."""
     ax.barh(y, value, 0.62, color=COLOUR[colour], alpha=0.8)
     ax.plot([peak, peak], [y - 0.42, y + 0.42], color=INK, linewidth=2)
-    near = value > 0.6 * peak  # where the text would meet the line it stands behind it
+    near = behind or value > 0.6 * peak  # where the text would meet the line it stands behind it
     ax.annotate(text, (peak if near else value, y), (4, 0), textcoords="offset points", va="center", **SMALL)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
+
+
+@plots.responsive
+def by_width(device):
+    """Times as fast as FP32 that we recorded of a training step, by width."""
+    (e,) = recorded_on(device, "training_by_format")
+    wide, *short = e.series().values()
+    fig, ax = plots.new(plots.COLUMN, 3.4)
+    looks = (("gold", "TF32", "s"), ("blue", "BF16", "o"), ("orange", "FP16", "^"))
+    said = []
+    for row, (colour, name, marker) in zip(short, looks, strict=True):
+        gains = {p.x: base.median / p.median for base, p in zip(wide, row, strict=True)}
+        ax.plot(list(gains), list(gains.values()), marker + "-", color=COLOUR[colour], label=name)
+        said.append(f"{name} " + ", ".join(f"{x:,g}: {gain:.2f}" for x, gain in gains.items()))
+    ax.axhline(1, color=INK, linewidth=1, linestyle=(0, (4, 3)))
+    ax.set(xscale="log", xlabel="width", ylabel="times as fast as FP32", ylim=(0, None))
+    ax.set_xticks([p.x for p in wide], [f"{p.x:,g}" for p in wide])
+    ax.minorticks_off()
+    plots.legend(fig)
+    return plots.show(
+        fig,
+        alt=f"A training step's speed as multiples of FP32's, by width. {'; '.join(said)}.",
+        caption=f"{said_with_software(e)} One step of 8 layers on 16 x 512 tokens.",
+        evidence=["recorded"],
+    )
 
 
 FORMS = {"fp32": "FP32", "tf32": "TF32", "mixed, fp16": "FP16", "bf16": "BF16"}
@@ -427,12 +497,10 @@ FORMS = {"fp32": "FP32", "tf32": "TF32", "mixed, fp16": "FP16", "bf16": "BF16"}
 def training(measured):
     """How many times faster a step is in fewer bits, source by source, beside the ratio of the peaks.
 
-    measured: of training_by_format; with a record of ours the usual plot is shown.
+    measured: of training_by_format; of its sources only those that others published are drawn.
     """
-    if measured.kind != "published":
-        return plot_of(measured)
     rows = []
-    for e in measured.evidence:
+    for e in published(measured.name):
         base, *others = e.points
         for p in others:
             wide, short = (FORMS.get(series, "FP8") for series in (base.series, p.series))

@@ -16,6 +16,7 @@ from warplab import plots
 from warplab.crossing import driver
 from warplab.crossing.execute import Memory
 from warplab.crossing.orders import LaunchStep, describe
+from warplab.evidence.measure import RESULTS
 from warplab.hardware.target import Target
 from warplab.models.drawn_digits import drawn_digits
 from warplab.models.training_runs import TIMED, WEIGHTS, mlp_scores
@@ -74,6 +75,13 @@ def text_case(steps, seed, sequences, width, hidden):
 def writing_record():
     """What the reference's network wrote on its way, as `python -m workshop writing` has recorded it."""
     return yaml.safe_load(WRITING.read_text(encoding="utf-8"))
+
+
+def timed_record():
+    """The reference's 128 steps beside its two yardsticks, as timed on a GPU; "made": where and when."""
+    (record,) = yaml.safe_load((RESULTS / "timed.yml").read_text(encoding="utf-8"))
+    made = f"{record['device']}, driver {record['driver']}, torch {record['torch']}, {record['date'][:10]}, "
+    return record | {"made": f"recorded on {made}commit {record['commit'][:8]} - not this machine"}
 
 
 def sample(weights, count=120, seed=0):
