@@ -1,0 +1,13 @@
+"""What an experiment measured on a GPU that this course had, for a page to compute with."""
+
+from warplab.evidence.measure import records
+from warplab.evidence.side_by_side import model
+
+
+def taken(name, gpu):
+    """{(series, x): median} of the record of experiment `name` on a GPU model such as "H100": seconds, or bytes.
+
+    Raises StopIteration where there is no such record.
+    """
+    record = next(r for r in records(name) if not r.by and model(r.device) == gpu)
+    return {(p.series, p.x): p.median for p in record.points}
