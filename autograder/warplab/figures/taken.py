@@ -5,7 +5,7 @@ from warplab.evidence.side_by_side import model
 
 
 def taken(name, gpu):
-    """{(series, x): median} of the record of experiment `name` on a GPU model such as "H100": seconds, or bytes.
+    """{(series, x): median} of the record of experiment `name` on a GPU model ("H100"): seconds, or bytes.
 
     Raises StopIteration where there is no such record.
     """
