@@ -107,17 +107,22 @@ class Held(Directive):
             f"{len(c['launches'])} launches on an {c['device']}, driver {c['driver']}"
             for c in counted.cards()
         ]
-        rows, equal, of = [], 0, 0
+        rows, numbers = [], {True: [0, 0], False: [0, 0]}
         for metric in (*counted.AGREE, *counted.DIFFER):
             pairs = counted.pairs(metric)
             if not pairs:  # no launch has any
                 continue
             same = sum(here == there for here, there in pairs)
             ratios = sorted(there / here for here, there in pairs if here)
-            equal, of = equal + same, of + len(pairs)
+            equal = numbers[metric in counted.AGREE]
+            equal[:] = equal[0] + same, equal[1] + len(pairs)
             span = "1" if same == len(pairs) else f"{ratios[0]:.4g} to {ratios[-1]:.4g}"
-            rows.append((metric, f"{len(pairs)}", f"{same}", span, counted.WHY.get(metric, "")))
-        said = f"{' and '.join(cards)}, {counted.cards()[0]['date']}. Of {of} numbers {equal} are equal."
+            rows.append((name_of(metric), f"{len(pairs)}", f"{same}", span, counted.WHY.get(metric, "")))
+        (agree, of), (also, others) = numbers[True], numbers[False]
+        said = (
+            f"{'; '.join(cards)}; {counted.cards()[0]['date']}. Of {of} numbers that the assembler has no "
+            f"reason to change {agree} are equal, and of {others} others {also}."
+        )
         return [nodes.paragraph("", said), table(rows, COUNTERS)]
 
     def times(self) -> list[nodes.Node]:
@@ -184,6 +189,15 @@ def errors_of(source: dict) -> str:
     )
     launches = f"{len(source['kernels'])} launches on an {source['device']}"
     return f"Of our own {launches} it misses {'; '.join(said)}."
+
+
+def name_of(metric: str) -> nodes.inline:
+    """A name of Nsight Compute's, which a narrow column may break."""
+    first, *others = metric.split("_")
+    inside: list[nodes.Node] = [nodes.Text(first)]
+    for part in others:
+        inside += [nodes.Text("_"), nodes.raw("", "<wbr>", format="html"), nodes.Text(part)]
+    return nodes.inline("", "", *inside)
 
 
 def item(said: str) -> nodes.list_item:
