@@ -1,6 +1,7 @@
 """What all tests share. It imports nothing that a bare CUDA machine lacks: `make gpu-test` runs there too."""
 
 import json
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -109,6 +110,21 @@ def graded_without_walls_where_none_stand():
 def root() -> Path:
     """The course folder."""
     return ROOT
+
+
+@pytest.fixture(scope="session")
+def printed_in_book():
+    """printed_in_book("07-precision") -> what the cells of a page printed when the book was built."""
+
+    def printed(page):
+        built = ROOT / "_build" / "jupyter_execute" / "chapters" / f"{page}.ipynb"
+        if not built.exists():
+            pytest.skip("the book is not built: run make book")
+        cells = json.loads(built.read_text(encoding="utf-8"))["cells"]
+        outputs = [out for cell in cells for out in cell.get("outputs", ()) if out.get("name") == "stdout"]
+        return "".join("".join(out["text"]) for out in outputs)
+
+    return printed
 
 
 @pytest.fixture(scope="session")

@@ -280,6 +280,11 @@ def losses(lines):
     return {int(n): loss for what, n, *loss in lines if what == "step"}
 
 
+def test_the_page_itself_shoots_a_run_and_finds_the_same_bits(printed_in_book):
+    said = printed_in_book("11-choosing")
+    assert "same bits: True" in said and "same bits: False" not in said
+
+
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     """Real processes: one undisturbed; one that gets SIGTERM, then SIGKILL, then ends;
@@ -298,7 +303,7 @@ def runs(tmp_path_factory):
     return found | {"saved": saved}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_that_is_told_to_go_and_a_run_that_is_shot_go_through_the_same_bits(runs):
     (whole, ended), (first, told), (second, shot), (third, done) = (
         runs[name] for name in ("whole", "first", "second", "third")
@@ -322,7 +327,7 @@ def test_a_run_that_is_told_to_go_and_a_run_that_is_shot_go_through_the_same_bit
     assert float.fromhex(losses(whole)[120][0]) < 0.8 * float.fromhex(losses(whole)[1][0])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_with_another_random_generator_a_resumed_run_goes_astray(runs):
     assert set(runs["saved"]) == {"step", "model", "adam", "rng"}
     step = runs["saved"]["step"] + 1

@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import jupytext
-import nbformat
 import numpy as np
 import pytest
 import torch
@@ -75,14 +74,9 @@ def lived():
     return names, printed.getvalue(), drawn
 
 
-@pytest.fixture(scope="module")
-def printed():
-    """What the chapter's cells printed when the book was built."""
-    built = ROOT / "_build/jupyter_execute/chapters/07-precision.ipynb"
-    if not built.exists():
-        pytest.skip("the book is not built: run make book")
-    outputs = (out for cell in nbformat.read(built, 4).cells for out in cell.get("outputs", ()))
-    return "".join(out["text"] for out in outputs if out.get("name") == "stdout")
+@pytest.fixture
+def printed(printed_in_book):
+    return printed_in_book("07-precision")
 
 
 @pytest.mark.parametrize("name", [n for n in DTYPES if n not in ("FP32", "BF16", "INT8")])

@@ -109,7 +109,14 @@ def test_the_worksheet_has_about_half_of_all_sums():
     ) / 10_000 == pytest.approx(0.5, abs=0.02)
 
 
-@pytest.mark.slow
+def test_the_page_s_own_network_learns_is_harmed_by_pruning_and_recovers(printed_in_book):
+    said = re.findall(r"(dense|pruned|trained on): (\d+)% right", printed_in_book("09-train-infer"))
+    assert [name for name, _ in said] == ["dense", "pruned", "trained on"]
+    dense, pruned, again = (int(right) / 100 for _, right in said)
+    assert dense > 0.6 and pruned < 0.7 * dense and again > 0.6
+
+
+@pytest.mark.full
 def test_the_network_learns_to_add_is_harmed_by_pruning_and_recovers():
     torch.manual_seed(3)  # not the chapter's: its story must not hang on one seed
     rows, model = models.worksheet(7_000, seed=1, below=100), models.Transformer(width=48)
