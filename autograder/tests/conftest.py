@@ -1,7 +1,6 @@
 """What all tests share. It imports nothing that a bare CUDA machine lacks: `make gpu-test` runs there too."""
 
 import json
-import json
 import sys
 import warnings
 from pathlib import Path
