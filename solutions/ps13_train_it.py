@@ -608,7 +608,7 @@ grade("ps13/adamw", adamw)
 #
 # You may launch the kernels of tasks 1 to 5 one after another: that is a right answer, and 14 points
 # come with it. Of up to 6 steps every loss and every weight must lie within 0.002 of what float64 gives. The
-# *whole run* is 64 steps of 32 pictures, 64 pixels, 32 hidden numbers and 10 digits, and each of its 64
+# *whole run* is 24 steps of 32 pictures, 64 pixels, 32 hidden numbers and 10 digits, and each of its 24
 # losses must lie within 2 % and 0.01 of PyTorch's run in float64 from the same weights.
 #
 # The other points are for what you fuse. Counted are 4 steps of such a run:
@@ -1044,7 +1044,7 @@ grade("ps13/embedding", embedding)
 #
 # Length and width are at most 64, hidden numbers 128, letters 64, each any number from 1 on; the text has more
 # letters than a step's rows. Of up to 3 steps every loss and every weight must lie within 0.002 of what float64
-# gives; of the *whole run*, 16 steps of 4 sequences of 16 letters, each loss within 2 % and 0.01.
+# gives; of the *whole run*, 8 steps of 2 sequences of 16 letters, each loss within 2 % and 0.01.
 
 
 # %% solution="train_text"

@@ -201,7 +201,7 @@ class _Conversation(contextlib.ExitStack):
             data = crossing.CROSSINGS[task.crossing].question(task, case)
             host = crossing.host(task, case)
         allowed = (Answer, Failure, Missing, Call) if host else (Answer, Failure, Missing)
-        reply = process.ask(Question(task.crossing, task.entry, task.plan_entry, data), allowed)
+        reply = process.ask(Question(task.crossing, task.entry, task.plan_entry, data, task.most_s), allowed)
         while isinstance(reply, Call):
             assert host is not None  # or a Call would not be allowed
             with blamed_on(task):
@@ -216,7 +216,8 @@ class _Conversation(contextlib.ExitStack):
             if other is not None:
                 with blamed_on(task):
                     data = crossing.CROSSINGS[task.crossing].second(task, case, answer)
-                reply = other.ask(Question(task.crossing, task.entry, None, data), (Answer, Failure, Missing))
+                again = Question(task.crossing, task.entry, None, data, task.most_s)
+                reply = other.ask(again, (Answer, Failure, Missing))
                 if not isinstance(reply, Answer):
                     raise crossing.Refused(reason(reply, self.run.errors))
                 answer = [answer, reply.data]

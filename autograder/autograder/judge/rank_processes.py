@@ -73,7 +73,8 @@ def reason(reply: Failure | Missing, errors: dict[str, str]) -> str:
 def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dict[str, str]) -> Outcome:
     router = ranks.router(task, case)
     for rank, process in enumerate(processes):
-        process.send(Question(task.crossing, task.entry, None, ranks.question(task, case, rank)))
+        data = ranks.question(task, case, rank)
+        process.send(Question(task.crossing, task.entry, None, data, task.most_s))
     answers: dict[int, dict[str, Any]] = {}
     failures: dict[int, str] = {}
     while len(answers) + len(failures) < len(processes):

@@ -70,7 +70,7 @@ class Executed(Message):
 
 
 class Question(Message):
-    """Answer one case of a task; crossing, names and data as in warplab.crossing.
+    """Answer one case of a task, in most_s seconds of computing; the rest as in warplab.crossing.
 
     Answered with Answer, Failure or Missing.
     """
@@ -79,6 +79,7 @@ class Question(Message):
     entry: str
     plan_entry: str | None
     data: dict
+    most_s: float
 
 
 class Answer(Message):

@@ -92,7 +92,7 @@ def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> A
 
     plan = namespace[question.plan_entry] if question.plan_entry else None
     try:
-        with stopped_after():
+        with stopped_after(question.most_s):
             kind = crossing.CROSSINGS[question.crossing]
             return Answer(kind.answer(question.data, names, namespace[question.entry], plan, call))
     except Closed:

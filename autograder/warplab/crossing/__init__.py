@@ -113,7 +113,7 @@ def try_here(task, case, entry, plan=None):
         return Outcome(case.name)
     seen = []
     try:
-        with stopped_after():
+        with stopped_after(task.most_s):
             return run_here(task, case, entry, plan, seen).of(case)
     except KeyboardInterrupt:
         raise

@@ -235,4 +235,4 @@ def finish(task, case, answer, host):
     check_steps(told.steps, len(told.kernels), buffers, target.limits)
     counts = task.counts_of(case)
     kernels = tuple(kernel.checked() for kernel in told.kernels)
-    return Order(target.arch, kernels, buffers, told.steps, tuple(outputs), tuple(inputs), counts)
+    return Order(target.arch, kernels, buffers, told.steps, tuple(outputs), tuple(inputs), counts, task.most_s)

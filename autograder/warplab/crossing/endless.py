@@ -11,7 +11,7 @@ from pathlib import Path
 
 from warplab.simt.errors import OutOfTime
 
-MOST_S = 10  # of processor time of the main thread in one case; a right answer takes a second or two
+MOST_S = 10  # of processor time of the main thread in one cell, or in one case of a task that states no other
 
 
 ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end, or too long

@@ -46,7 +46,7 @@ def execute(order):
     """Run all steps of an Order; returns an Outcome, whatever the kernels do."""
     memory = Memory(order.buffers)
     try:
-        with stopped_after():
+        with stopped_after(order.most_s):
             profiles = [profile for step in order.steps if (profile := memory.run(step, order)) is not None]
         arrays, buffers = memory.arrays, order.buffers
         changed = [name for name in order.inputs if arrays[name].tobytes() != buffers[name].tobytes()]

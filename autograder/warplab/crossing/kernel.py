@@ -120,7 +120,7 @@ def finish(task, case, answer, host):
     )
     kernels, steps = (told.kernel.checked(),), (LaunchStep(0, grid, block, shared, arguments),)
     results, counts = tuple(outputs), task.counts_of(case)
-    return Order(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts)
+    return Order(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts, task.most_s)
 
 
 def _number(value) -> tuple:

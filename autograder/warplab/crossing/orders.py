@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
+from warplab.crossing.endless import MOST_S
 from warplab.crossing.explain import Refused
 from warplab.crossing.plan import checked_plan
 
@@ -110,6 +111,7 @@ class Order:
     inputs: buffers that should not change.
     counts: the counters that the case's row adds up. What takes time of its own is done only for these:
     registers, spills and occupancy, a tenth of a second of the assembler's, and which line costs most.
+    most_s: seconds of computing after which it is stopped.
     """
 
     arch: str
@@ -119,6 +121,7 @@ class Order:
     results: tuple
     inputs: tuple = ()
     counts: tuple = ()
+    most_s: float = MOST_S
 
     @property
     def allocated(self):

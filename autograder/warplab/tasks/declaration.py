@@ -18,6 +18,7 @@ import numpy as np
 
 from warplab.crossing import CROSSINGS, EXECUTED
 from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.endless import MOST_S
 from warplab.crossing.ranks import result_name
 from warplab.crossing.values import poisoned
 from warplab.tasks.compare import difference, gradient_check
@@ -45,6 +46,8 @@ class Task:
                  shares says why in `not_as_usual`
     needs        a package that the submission needs and that some machines cannot have: "triton". Where the
                  judge has it not, the rows are ungraded
+    most_s       seconds of computing after which a case is stopped: four times, at least, what its slowest
+                 right answer takes in the corpus
     items        the rubric
     domain       {axis: Whole, Values or Choice}: what it may be asked for (warplab.tasks.domain). So many
                  `corners` of it are drawn for each check; a task without one says why in `no_domain`
@@ -69,6 +72,7 @@ class Task:
     keeps = {"race": 0.0, "other": 0.5}
     not_as_usual = ""
     needs = ""
+    most_s = MOST_S
     items = ()
     domain = {}
     no_domain = ""
