@@ -105,6 +105,16 @@ class Entry:
     def edits_the_reference(self) -> bool:
         return self.edit is not None and "base" not in self.edit
 
+    @property
+    def in_full_alone(self) -> bool:
+        """Whether `make test` leaves it out (corpus/tried.yml)."""
+        tried = make_test_tries()
+        return (
+            self.id in tried["full"]
+            or self.kind != "correct"
+            and self.name not in tried["tried"].get(self.task, [self.name])
+        )
+
     def path(self, name) -> Path:
         return CORPUS / self.task / f"{name}.py"
 
@@ -199,6 +209,12 @@ def entries_of(task):
     return sorted(
         [*files, *(Entry(task, name, edit) for name, edit in edits.items())], key=lambda entry: entry.name
     )
+
+
+@cache
+def make_test_tries():
+    """What corpus/tried.yml says: {"full": right answers left out, "tried": {task: wrong ones that are tried}}."""
+    return yaml.safe_load((CORPUS / "tried.yml").read_text(encoding="utf-8"))
 
 
 @cache

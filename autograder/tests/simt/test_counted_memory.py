@@ -326,6 +326,7 @@ def test_every_task_with_such_rows_is_attacked_where_points_are_lost():
     assert set(LOSERS) == {name for name in ours if memory_cases(name)}
 
 
+@pytest.mark.sampled(7)
 @pytest.mark.slow
 @pytest.mark.parametrize("identity", FIRST)
 def test_atomics_for_loads_and_stores_earn_nothing(identity):

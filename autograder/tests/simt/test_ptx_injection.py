@@ -204,6 +204,7 @@ def places():
     return names
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("place", places())
 def test_no_text_of_the_ptx_becomes_python(programs, place):
     text = places()[place]

@@ -27,6 +27,7 @@ def an_argument(given: str | int) -> np.ndarray:
     return (np.zeros if holds == "zeros" else np.arange)(int(size), dtype=dtype)
 
 
+@pytest.mark.sampled(18)
 @pytest.mark.parametrize("most", [1024, 32, 2])
 @pytest.mark.parametrize("name", WORKED)
 def test_what_is_published_is_silent_followed_by_thread_warp_or_block(monkeypatch, name, most):
@@ -34,6 +35,7 @@ def test_what_is_published_is_silent_followed_by_thread_warp_or_block(monkeypatc
     assert says(name, WORKED[name]["source"]) == ""
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("name, number", BROKEN)
 def test_one_thing_wrong_is_found_with_both_lines(name, number):
     source, (right, wrong) = WORKED[name]["source"], WORKED[name]["broken"][number]

@@ -371,6 +371,7 @@ def outcome(kernel, grid, block, given, whole: bool):
     return [np.asarray(a).tobytes() for a in arrays], error, [str(warning.message) for warning in seen]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kernel, grid, block, make, replayed", EXACT)
 def test_a_replay_gives_the_bits_that_the_whole_launch_gives(replays, kernel, grid, block, make, replayed):
     for number in range(9):

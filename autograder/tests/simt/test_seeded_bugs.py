@@ -459,6 +459,7 @@ def finds(kind, place: str, name: str, run) -> None:
     assert "thread" in text and "block (" in text
 
 
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("kernel, kind, grid, block, args", BUGS, ids=[b[0].__name__ for b in BUGS])
 def test_a_bug_is_found_at_its_line_at_every_launch(traced_early, kernel, kind, grid, block, args):
     lines, first = inspect.getsourcelines(kernel.py_func)

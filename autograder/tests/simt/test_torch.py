@@ -359,6 +359,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_the_order_of_the_imports_does_not_matter(order):
     code = (

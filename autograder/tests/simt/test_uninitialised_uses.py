@@ -156,6 +156,7 @@ def not_tainted(view, index, count, *origins):
     return view[index] if count == 1 else [view[index + i] for i in range(count)]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "owner, part, forgets",

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from corpus_files import CORPUS, Entry, all_entries, edited, entry_of, given_to
+from corpus_files import CORPUS, Entry, all_entries, edited, entry_of, given_to, make_test_tries
 
 BASE = """
 # the mean of the neighbours
@@ -105,3 +105,11 @@ def test_an_edit_fits_its_base_and_has_the_form_that_the_readme_gives(entry):
 def test_no_entry_stands_twice(path):
     names = re.findall(r"^(\w+):", path.read_text(), re.MULTILINE)
     assert names == sorted(set(names)) == list(yaml.safe_load(path.read_text()))
+
+
+def test_what_make_test_tries_is_there_and_wrong_in_two_ways():
+    known, tried = {entry.id: entry for entry in all_entries()}, make_test_tries()
+    assert {known[name].kind for name in tried["full"]} == {"correct"}
+    for task, names in tried["tried"].items():
+        assert "correct" not in {known[f"{task}/{name}"].kind for name in names}
+        assert len(set(names)) >= 2, task

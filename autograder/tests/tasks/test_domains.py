@@ -51,6 +51,7 @@ def test_the_corners_of_a_domain_belong_to_rows_and_their_references_can_be_comp
         assert all(np.all(np.asarray(limit) >= 0) for limit in task.expected(case)[1].values())
 
 
+@pytest.mark.sampled(36)
 @pytest.mark.parametrize("name", NAMES)
 def test_an_input_that_changes_costs_the_row_in_every_task(name):
     task = registry.get(name)

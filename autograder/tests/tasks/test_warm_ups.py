@@ -54,6 +54,7 @@ def test_the_answer_that_is_shown_is_right_and_stands_in_the_solution(name, show
     assert code and all(line.strip() in text for line in code)
 
 
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("entry", [e for name in NAMES for e in entries_of(name)], ids=lambda e: e.id)
 def test_a_wrong_attempt_is_drawn_with_a_sentence_on_what_is_wrong(entry):
     task = registry.get(entry.task)

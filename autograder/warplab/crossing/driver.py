@@ -235,4 +235,5 @@ def finish(task, case, answer, host):
     check_steps(told.steps, len(told.kernels), buffers, target.limits)
     counts = task.counts_of(case)
     kernels = tuple(kernel.checked() for kernel in told.kernels)
-    return Order(target.arch, kernels, buffers, told.steps, tuple(outputs), tuple(inputs), counts, task.most_s)
+    names = tuple(outputs), tuple(inputs)
+    return Order(target.arch, kernels, buffers, told.steps, *names, counts, task.most_s)

@@ -318,6 +318,7 @@ class DriverTask(KernelTask):
     """
 
     crossing = "driver"
+    most_s = 40  # kernels of Triton, compiled anew for other shapes, take 3 to 8
     SHARE = 1.0
 
     def unshared(self, inputs, counters, launch=()):

@@ -732,7 +732,6 @@ class TrainingRun(DriverTask):
     """
 
     atomics = True  # rows may add up their losses, and their parts of a gradient
-    most_s = 20  # the whole run takes 3 to 4 s in Triton, or in a kernel of one block a sequence
     weights = ()
 
     def result(self, inputs):
