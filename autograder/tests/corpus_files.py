@@ -213,7 +213,7 @@ def entries_of(task):
 
 @cache
 def make_test_tries():
-    """What corpus/tried.yml says: {"full": right answers left out, "tried": {task: wrong ones that are tried}}."""
+    """corpus/tried.yml: {"full": right answers left out, "tried": {task: wrong ones that are tried}}."""
     return yaml.safe_load((CORPUS / "tried.yml").read_text(encoding="utf-8"))
 
 

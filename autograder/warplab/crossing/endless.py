@@ -27,7 +27,7 @@ class Endless(OutOfTime):
 
 
 @contextlib.contextmanager
-def stopped_after(seconds=MOST_S):
+def stopped_after(seconds: float = MOST_S):
     """Raises Endless in the block once this thread has computed that long. Waiting does not count, nor what
     a library's own threads do.
 
