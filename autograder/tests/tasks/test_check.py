@@ -68,7 +68,7 @@ def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
             except ValueError:
                 break
 
-    monkeypatch.setattr(crossing, "stopped_after", lambda: stopped_after(0.1))
+    monkeypatch.setattr(crossing, "stopped_after", lambda _: stopped_after(0.1))
     row = report_on("ps01/launch_plan", restless).lines[0]
     assert row.reason.partition("stopped after 0.1 s of computing: is there a loop")[1]
     assert re.search(r"\(line \d+: `", row.reason) and "Which loop has no end" in row.hints[0]

@@ -14,6 +14,7 @@ from warplab.crossing import endless
 from warplab.simt import toolchain
 from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.toolchain.nvrtc import CompileError
+from warplab.tasks.declaration import Task
 from warplab.tasks.feedback import Table, report_on
 from warplab.tasks.hints import _kinds, hints_for, hints_for_failure
 from warplab.tasks.rubric import explained_by
@@ -96,7 +97,7 @@ def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeyp
                 cuda.syncthreads()
         """
     assert endless.MOST_S == 10
-    monkeypatch.setattr(endless.stopped_after.__wrapped__, "__defaults__", (0.3,))
+    monkeypatch.setattr(Task, "most_s", 0.3)
     rows = report_on("ps03/reduce_tree", defined(spin, "reduce_tree")).lines
     where = r"^right.*: stopped after 0\.3 s of computing in kernel reduce_tree, <cell reduce_tree>:[78]: "
     assert re.search(where, rows[0].reason) and "Which loop has no end" in rows[0].hints[0]

@@ -44,7 +44,7 @@ FREELY += (ast.operator, ast.unaryop, ast.expr_context)
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(crossing, "stopped_after", lambda: stopped_after(SECONDS))
+    monkeypatch.setattr(crossing, "stopped_after", lambda _: stopped_after(SECONDS))
 
 
 @cache
