@@ -126,6 +126,7 @@ def test_the_server_answers_when_the_chapters_does(page):
         np.testing.assert_allclose(np.repeat([b[3] for b in drawn], [b[1] - b[0] for b in drawn]), finish)
 
 
+@pytest.mark.full
 def test_the_scheduler_issues_in_the_ticks_of_the_chapters(page):
     data, parts = figures().scheduler(), ("wait_after", "next_ready", "share_of_busy_ticks")
     share = functions("02-cores", *parts)["share_of_busy_ticks"]

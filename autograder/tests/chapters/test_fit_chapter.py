@@ -136,6 +136,7 @@ def test_checkpoints():
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_pytorch_recomputes_a_third_less_of_each_segment_s_last_block():
     names = run("checkpoint(run", torch=torch, Block=Block)
     names |= run("FlopCounterMode(", **names, x=torch.randn(1, 8, 32, requires_grad=True))
@@ -308,6 +309,7 @@ def test_the_experiments_step_as_they_say(monkeypatch):
         assert names == ["FP32, Adam", "autocast, Adam", "mixed, Adam", "BF16 throughout, Adam"]
 
 
+@pytest.mark.full
 def test_the_mixed_step_of_the_experiment_learns():
     from warplab.evidence.experiments import checkpoints as fit
 
