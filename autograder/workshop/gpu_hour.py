@@ -142,7 +142,8 @@ def work(out: Path, commit: str, seconds: float, keep_failed: bool = False) -> b
         else:
             complete = False
         if (name, state) == ("begin", "failed"):
-            sys.exit(f"gpu-hour: {(out / 'begin.log').read_text().strip().splitlines()[-1]}\n{NEEDS}")
+            said = (out / "begin.log").read_text().strip() or "Python ended without a word"
+            sys.exit(f"gpu-hour: {said.splitlines()[-1]}\n{NEEDS}")
     return complete
 
 

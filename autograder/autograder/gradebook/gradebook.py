@@ -217,10 +217,11 @@ class CourseGradebook:
         self.gradebook.db.expire_all()
 
     def still_open(self, assignment: Assignment) -> bool:
-        """Whether the set has a due date, and that is still to come."""
+        """Whether the set has a due date, and that is still to come, for those who have more time, too."""
         sets: Any = self.gradebook.assignments
         due = next((one.duedate for one in sets if one.name == assignment.name), None)
-        return due is not None and datetime.now(UTC).replace(tzinfo=None) < due
+        more = timedelta(hours=max(self.in_force(assignment).hours.values(), default=0))
+        return due is not None and datetime.now(UTC).replace(tzinfo=None) < due + more
 
     def without_time(self, assignment: Assignment) -> list[str]:
         """The students whose lateness nobody can tell: no time of arrival, where the set has a due date."""

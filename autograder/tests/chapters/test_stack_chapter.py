@@ -331,13 +331,10 @@ def test_the_memory_bound_specimen_writes_into_an_array_that_exists():
 
 def test_recorded_launches_and_streams_take_what_the_section_s_arithmetic_says():
     """On an H200: 1,000 launches of 10.04 us; four pieces: 1.29 + 2.34 / 4 = 1.88 ms; of 16: 34 each."""
-    from warplab.evidence.measure import records
+    from warplab.figures.taken import taken
 
-    def recorded(name):
-        record = next(r for r in records(name) if r.device == "NVIDIA H200")
-        return {(p.series, p.x): p.median for p in record.points}
-
-    queued, row, streams = map(recorded, ("launch_overhead", "graph_replay", "stream_overlap"))
+    names = "launch_overhead", "graph_replay", "stream_overlap"
+    queued, row, streams = (taken(name, "H200") for name in names)
     queued = queued["torch: queued", 1]
     assert row["launched one by one", 1000] == pytest.approx(1000 * queued, rel=0.1)
     assert streams["a stream a piece", 4] == pytest.approx(1.88e-3, rel=0.15)

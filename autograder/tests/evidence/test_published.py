@@ -65,7 +65,7 @@ def test_every_experiment_stands_in_a_chapter_and_none_without_a_real_number():
     figures = "".join(path.read_text("utf-8") for path in (ROOT / "autograder/warplab/figures").glob("*.py"))
     for name in experiments():
         asked = re.compile(
-            rf"^```\{{measured\}}[^\n]*\b{name}\b|(measure|recorded)\(\"{name}\"\)|^for name in .*\"{name}\"",
+            rf"^```\{{measured\}}[^\n]*\b{name}\b|(measure|taken)\(\"{name}\"|^for name in .*\"{name}\"",
             re.M,
         )
         drawn = f'published("{name}")' in figures and any(f"<{name}>`" in page for page in pages)

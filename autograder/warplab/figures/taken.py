@@ -7,7 +7,7 @@ from warplab.evidence.side_by_side import model
 def taken(name, gpu):
     """{(series, x): median} of the record of experiment `name` on a GPU model ("H100"): seconds, or bytes.
 
-    Raises StopIteration where there is no such record.
+    Raises KeyError where there is no such record.
     """
-    record = next(r for r in records(name) if not r.by and model(r.device) == gpu)
+    record = {model(r.device): r for r in records(name) if not r.by}[gpu]
     return {(p.series, p.x): p.median for p in record.points}

@@ -172,8 +172,18 @@ def _roofs(ax, ours, unit, slope=False):
         held = next(iter(named.values()))
         whose = "" if len(held) == len(devices) else ", ".join(model(device) for device in held) + ": "
         said = f"{whose}{', '.join(named)} peak"
-        place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        end, aside = _emptier_end([p for e in ours for p in e.points], limit)
+        place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": aside}
         place |= {"va": "top"} if above < 2.5 * limit else {}  # beside the next peak's line there is no room
-        ax.annotate(
-            said, (1, limit / unit), (-4, -3 if "va" in place else 3), ha="right", fontsize=9, **place
-        )
+        offset = (-4 if end else 4, -3 if "va" in place else 3)
+        ax.annotate(said, (end, limit / unit), offset, fontsize=9, **place)
+
+
+def _emptier_end(points, limit):
+    """(0, "left") or (1, "right"): the end of a peak's line from which the nearest point is further."""
+    middle = math.sqrt(min(p.x for p in points) * max(p.x for p in points))
+    away = [
+        min((abs(math.log(p.rate / limit)) for p in points if p.rate and (p.x > middle) == end), default=9)
+        for end in (False, True)
+    ]
+    return (0, "left") if away[0] > away[1] else (1, "right")
