@@ -47,7 +47,7 @@ def lock(student: int, limits: Limits, gpu: bool) -> None:
     linux.become(student)
     linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # or it could not read its own /proc
-    landlock.restrict(["/"], view.readable(gpu), view.WRITABLE, view.devices(gpu))
+    landlock.restrict(["/"], view.readable(gpu), view.WRITABLE, view.driven(gpu))
     seccomp.install(view.has_gpu(gpu))
 
 

@@ -102,6 +102,15 @@ def devices(gpu: bool) -> list[str]:
     return [path for path in (*DEVICES, *(gpu_devices() if gpu else ())) if os.path.exists(path)]
 
 
+def driven(gpu: bool) -> list[str]:
+    """What a jailed process may write and control beside its own files: its devices.
+
+    With a GPU also what /proc lets its user write there: CUDA's driver names its threads in
+    /proc/self/task/<thread>/comm, and cuInit fails where it cannot.
+    """
+    return [*devices(gpu), *(["/proc"] if has_gpu(gpu) else [])]
+
+
 def covered() -> list[str]:
     """Folders inside visible ones that the jail shows empty: warplab's tasks, which hold the references."""
     return [str(WARPLAB / "tasks")]

@@ -29,7 +29,7 @@ from wall_removal import (
 
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.process import NotStarted, Process
-from autograder.sandbox import Limits, SelfSandbox, zygote
+from autograder.sandbox import Limits, SelfSandbox, landlock, zygote
 from autograder.sandbox.choose import problem_of
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.linux import MACHINE
@@ -572,6 +572,31 @@ def test_each_wall_before_the_network_holds_alone(demolition, left):
         source = CONNECT.format(port=listener.getsockname()[1])
         with demolition.of("".join(code for name, code in WITHOUT_NETWORK_WALLS.items() if name != left)):
             assert ("could" in came_of(source)) == (left is None)
+
+
+def test_where_there_is_a_gpu_its_driver_names_its_threads_and_nobody_else_s(demolition):
+    """cuInit opens that file of /proc with these flags, and ends with CUDA_ERROR_OPERATING_SYSTEM without."""
+    source = """
+import threading
+task = "/proc/self/task"
+stays = threading.Event()
+thread = threading.Thread(target=stays.wait)
+thread.start()
+def names(path):
+    try:
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    except OSError as problem:
+        return os.strerror(problem.errno)
+    return os.write(file, b"driver")
+tried = {"own": f"{task}/{thread.native_id}/comm", "other": "/proc/1/comm", "kernel": "/proc/sys/kernel/hostname"}
+told = {what: names(path) for what, path in tried.items()}
+stays.set()
+could(told)
+"""
+    assert "'own': 'Permission denied'" in came_of(source) or not landlock.abi()
+    with demolition.of("from autograder.sandbox import view\nview.has_gpu = lambda gpu: True\n"):
+        told = came_of(source)
+    assert "'own': 6" in told and told.count("Permission denied") == 2, told
 
 
 GUARDS = {
