@@ -44,6 +44,12 @@ def solution_of(name):
     return namespace[task.entry], namespace.get(task.plan_entry)
 
 
+def timed_tasks():
+    """Names of the tasks with a row for time."""
+    names = [name for problem_set in sorted(SOLUTIONS) for name in registry.names(problem_set)]
+    return [name for name in names if any(item.kind == "time" for item in registry.get(name).items)]
+
+
 def given_to(name):
     """What a notebook has defined before the cell of a task's solution. Shared: copy it
     before anything runs in it.

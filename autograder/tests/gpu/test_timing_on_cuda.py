@@ -16,15 +16,9 @@ from warplab.tasks.declaration import COPY
 from warplab.timing.samples import paired
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from corpus_files import SOLUTIONS, solution_of
+from corpus_files import solution_of, timed_tasks
 
 pytestmark = pytest.mark.gpu
-TIMED = [
-    name
-    for problem_set in sorted(SOLUTIONS)
-    for name in registry.names(problem_set)
-    if any(item.kind == "time" for item in registry.get(name).items)
-]
 
 
 @cuda.jit
@@ -70,7 +64,7 @@ def test_twice_the_work_is_told_apart(record_property):
     assert p.differ and 1.7 < p.ratio[1] < 2.3
 
 
-@pytest.mark.parametrize("name", TIMED)
+@pytest.mark.parametrize("name", timed_tasks())
 def test_a_solution_beside_its_yardstick(name, record_property):
     """Printed: time, the yardstick's, the ratio and the share of the measured roofline.
     The solution must earn its points for time.

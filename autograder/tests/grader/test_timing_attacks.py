@@ -9,7 +9,7 @@ too, and what is decided by time alone waits for a GPU.
 import numpy as np
 import pytest
 from conftest import TESTS
-from corpus_files import attacks, stated
+from corpus_files import attacks, cells_for, stated, timed_tasks
 from crossing_examples import Axpy
 
 import warplab
@@ -88,19 +88,19 @@ def on_the_engine(task, case, order, launcher, limits):
             return Outcome(case.name, error=str(refused))
 
 
+def timed_rows(name, sources, launcher, monkeypatch):
+    """(the Lines of the rows that are timed, the Run) of a task whose answer is in these cells."""
+    monkeypatch.setattr(crossing, "can_time", lambda: True)
+    cases = judge.make_cases(type("Assignment", (), {"tasks": staticmethod(lambda: [name])}), 3)
+    cells = [NotebookStep(f"cell-{i}", "cell", source=source) for i, source in enumerate(sources)]
+    run = run_all([*cells, NotebookStep("cells-test", "task", task=name)], cases, launcher, LIMITS)
+    return scoring.judge(registry.get(name), cases[name], run.outcomes[name]).part("time").lines, run
+
+
 def timed_row(path, launcher, monkeypatch):
     """(points stated, the timed row's Line, the Run) of one file."""
     points, source = stated(path)
-    name = "/".join(path.parts[-3:-1])
-    monkeypatch.setattr(crossing, "can_time", lambda: True)
-    cases = judge.make_cases(type("Assignment", (), {"tasks": staticmethod(lambda: [name])}), 3)
-    run = run_all(
-        [NotebookStep("attack", "cell", source=source), NotebookStep("attack-test", "task", task=name)],
-        cases,
-        launcher,
-        LIMITS,
-    )
-    (line,) = scoring.judge(registry.get(name), cases[name], run.outcomes[name]).part("time").lines
+    (line,), run = timed_rows("/".join(path.parts[-3:-1]), [source], launcher, monkeypatch)
     return points, line, run
 
 
@@ -136,6 +136,15 @@ def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatc
     points, line, _ = timed_row(path, launcher, monkeypatch)
     print(f"\n  {path.stem}: {line.points:g} of {line.max:g}, {line.reason}")
     assert line.points == pytest.approx(points, abs=0.05), line.reason
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", timed_tasks())
+def test_a_solution_earns_its_time_behind_the_walls(name, launcher, monkeypatch):
+    lines, _ = timed_rows(name, cells_for(name), launcher, monkeypatch)
+    for line in lines:
+        print(f"\n  {name}: {line.points:g} of {line.max:g}, {line.reason}")
+    assert all(line.points == line.max for line in lines)
 
 
 @pytest.mark.sampled(3)

@@ -588,7 +588,8 @@ def names(path):
     except OSError as problem:
         return os.strerror(problem.errno)
     return os.write(file, b"driver")
-tried = {"own": f"{task}/{thread.native_id}/comm", "other": "/proc/1/comm", "kernel": "/proc/sys/kernel/hostname"}
+own, kernel = f"{task}/{thread.native_id}/comm", "/proc/sys/kernel/hostname"
+tried = {"own": own, "other": "/proc/1/comm", "kernel": kernel}
 told = {what: names(path) for what, path in tried.items()}
 stays.set()
 could(told)
