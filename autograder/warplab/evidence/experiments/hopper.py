@@ -84,7 +84,9 @@ def on_cuda(name: str, source: str = LADDER):
 
 
 @experiment(
-    question="What does each step of Hopper's machinery bring to one product?", chapter="14-tomorrow", x="side"
+    question="What does each step of Hopper's machinery bring to one product?",
+    chapter="14-tomorrow",
+    x="side",
 )
 def hopper_ladder(where):
     """c = a bT in BF16, sums in FP32, beside the library; the kernels run on compute capability 9.0 alone."""
