@@ -25,6 +25,7 @@ from warplab.evidence.experiments import (
     bandwidth as memory,
 )
 from warplab.evidence.experiments import (
+    hopper,
     inference,
     kernels,
     matmul,
@@ -64,6 +65,16 @@ def test_the_wmma_product_is_right():
     )
     cuda_kernel(precision.WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
     np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-4, atol=1e-4)
+
+
+def test_the_climb_s_first_kernel_is_right_and_its_launch_covers_the_whole_matrix():
+    from warplab.simt.frontends.cuda_cpp import cuda_kernel
+
+    a, b = torch.from_numpy(f32(256, 128)).bfloat16(), torch.from_numpy(f32(256, 128)).flip(0).bfloat16()
+    c = torch.full((256, 256), torch.nan, dtype=torch.bfloat16)
+    blocks, threads, shared = hopper.configuration("threads_copy", 256, 256)
+    cuda_kernel(hopper.LADDER, "threads_copy")[blocks, threads, 0, shared](a, b, c, 256, 256, 128)
+    torch.testing.assert_close(c, a @ b.T, rtol=0.016, atol=0.05)
 
 
 def test_the_gather_reads_what_its_index_says():

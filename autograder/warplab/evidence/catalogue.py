@@ -8,6 +8,7 @@ from warplab.evidence.experiments import (  # noqa: F401 - importing one declare
     checkpoints,
     energy,
     fusion,
+    hopper,
     inference,
     matmul,
     overhead,

@@ -4,9 +4,10 @@ hopper_ladder.cu, for sm_90a alone.
 
 import ctypes
 from pathlib import Path
+from typing import Any
 
 import torch
-from cuda.bindings import driver
+from cuda.bindings import driver  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
 
 from warplab.evidence.clocks import Workload
 from warplab.evidence.declare import experiment
@@ -29,7 +30,8 @@ def configuration(name: str, m: int, n: int) -> tuple[int, int, int]:
     return m // rows * (n // cols), threads, stages * (rows + cols) * BOX[0] * 2 + 128
 
 
-def _done(result):
+def _done(result) -> Any:
+    """What a call of the driver gives beside its status."""
     status, *values = result
     if status != driver.CUresult.CUDA_SUCCESS:
         raise RuntimeError(f"CUDA says {status.name}")
