@@ -20,7 +20,7 @@ from autograder.judge.process import NotStarted, Process
 from autograder.judge.timed_rows import gpu_problem, orders_of, time_case
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.sandbox.messages import ROOM, Done, RunOrder, Sample, Sampled
+from autograder.sandbox.messages import ROOM, Done, Prepare, RunOrder, Sample, Sampled
 from warplab import crossing
 from warplab.crossing import Order, Refused
 from warplab.crossing.outcome import Outcome
@@ -41,9 +41,9 @@ class Stream(Axpy):
     arguments = ("n", "alpha", "x", "y", "out")
     items = (Item("right", 6, title="any length"), Item("time", 4, "time", title="against a copy"))
     yardstick = COPY
-    timed_length = (
-        1 << 24
-    ) + 57  # 201 MB move; no multiple of 128, so that there is mapped memory behind each array
+    # 201 MB move, and eight sets of inputs fit into one message; no multiple of 128, so that there is mapped
+    # memory behind each array
+    timed_length = (1 << 24) - 71
 
     def case(self, rng, item, n):
         x, y = (rng.random(n, dtype=np.float32) for _ in range(2))
@@ -169,5 +169,7 @@ def test_every_file_says_whether_it_is_honest_or_not():
     assert {path.stem for path in CORPUS} >= BY_TIME_ALONE
 
 
-def test_the_results_of_a_sample_can_cross():
-    assert 4 * Stream.timed_length + 128 <= ROOM[Sampled].arrays  # with the header of .npy
+def test_the_results_of_a_sample_and_all_inputs_can_cross():
+    header = 128  # of .npy
+    assert 4 * Stream.timed_length + header <= ROOM[Sampled].arrays
+    assert judge.TIMED_SETS * 2 * (4 * Stream.timed_length + header) <= ROOM[Prepare].arrays
