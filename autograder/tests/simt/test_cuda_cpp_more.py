@@ -430,7 +430,7 @@ extern "C" __global__ void k(float* x)
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%1], [%0, {%1, %1}], [%1];",
         "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
-        "barrier.cluster.arrive.aligned;",
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%1], %1, [%1];",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
         "{%1, %1, %1, %1}, {%1, %1, %1, %1}, {%1, %1}, {%1, %1, %1, %1};",
@@ -440,9 +440,7 @@ extern "C" __global__ void k(float* x)
     ],
 )
 def test_the_rest_is_refused_by_name_and_line(statement):
-    said = (
-        statement.split()[0].strip(";").replace("shared::cluster", "shared").replace("shared::cta", "shared")
-    )  # a cluster is one block here
+    said = statement.split()[0].strip(";").replace("shared::cta", "shared")
     with pytest.raises(
         warplab.LaunchError,
         match=rf"unsupported instruction in kernel k, k.cu:5: .*`{said}`",

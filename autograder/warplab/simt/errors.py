@@ -139,6 +139,12 @@ class BarrierMisuse(LaunchError):
     kind = "misuse of an mbarrier"
 
 
+class ClusterMisuse(LaunchError):
+    """A block of a cluster reaches for another that may not be there, or comes to the barrier out of turn."""
+
+    kind = "misuse of a cluster"
+
+
 class NoProgress(LaunchError):
     """The step budget ran out: an endless loop, or threads that wait for each other."""
 

@@ -14,7 +14,8 @@ class Observer:
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
-    each of which has a number; ``waited``: they have waited for them.
+    each of which has a number, ``relaxed`` if only what they have fenced is ordered; ``waited``: they have
+    waited for them. ``visited``: lanes reach other blocks of their cluster; ``left``: lanes of one leave.
     ``done``: a chunk of thread blocks has ended.
     """
 
@@ -40,8 +41,12 @@ class Observer:
 
     def fence(self, machine, group, wide): ...
 
-    def arrived(self, machine, lanes, phases): ...
+    def arrived(self, machine, lanes, phases, relaxed=False): ...
 
     def waited(self, machine, lanes, phases): ...
+
+    def visited(self, machine, group, site, access, offset): ...
+
+    def left(self, machine, group): ...
 
     def done(self, machine): ...

@@ -30,6 +30,7 @@ MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
     **{f"global_{kind}": ("requests", "sectors", "sectors_per_request", "bytes") for kind in KINDS},
     **{f"shared_{kind}": ("requests", "wavefronts", "bank_conflicts") for kind in KINDS},
 }
+DISTRIBUTED = tuple(f"distributed_{kind}" for kind in KINDS[:3])
 NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global_load.requests",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "global_load.sectors",
@@ -152,6 +153,10 @@ class Profile(Counts):
         for name, numbers in MEMORY.items():
             part = getattr(self, name)
             out |= {f"{name}.{number}": getattr(part, number) for number in numbers}
+        for name in DISTRIBUTED:
+            out |= {
+                f"{name}.{number}": getattr(getattr(self, name), number) for number in ("requests", "bytes")
+            }
         for name in ("requests", "lanes", "addresses", "most_lanes_on_one_address"):
             out[f"atomics.{name}"] = getattr(self.atomics, name)
         for name in (
@@ -215,6 +220,11 @@ class Profile(Counts):
                     f"{part.bank_conflicts:,} bank conflicts"
                 )
                 rows.append((label, value))
+        for name in DISTRIBUTED:
+            part = getattr(self, name)
+            if part.requests:
+                value = f"{part.requests:,} requests, {part.bytes:,} bytes, in shared memory of other blocks"
+                rows.append((f"{name.replace('_', ' ')}s", value))
         if self.atomics.requests:
             part = self.atomics
             value = (
@@ -442,9 +452,11 @@ def _fill(p: Profile, program, counters: Counters) -> None:
             if space == "local":
                 c.local_requests += traffic.requests
                 continue
-            part = getattr(c, f"{space}_{kind}")
+            part = getattr(c, f"{'distributed' if space == 'cluster' else space}_{kind}")
             part.requests += traffic.requests
-            if space == "shared":
+            if space == "cluster":
+                part.bytes += traffic.bytes
+            if space != "global":
                 part.wavefronts += traffic.wavefronts
                 part.bank_conflicts += traffic.wavefronts - traffic.ideal
             else:
@@ -455,7 +467,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
                 c.atomics.lanes += traffic.lanes
                 c.atomics.addresses += traffic.addresses
                 c.atomics.most_lanes_on_one_address = max(c.atomics.most_lanes_on_one_address, traffic.most)
-        if kind == "atomic" and space != "local":
+        if kind == "atomic" and space in ("global", "shared"):
             wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
             p.atomic_requests[NCU_ATOMICS[space, "atom" if wanted else "red"]] += traffic.requests
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))

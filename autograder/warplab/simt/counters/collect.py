@@ -39,6 +39,7 @@ class Traffic:
     lanes: int = 0
     addresses: int = 0
     most: int = 0
+    bytes: int = 0  # to other blocks' shared memory
 
     @property
     def passes(self) -> float:
@@ -174,7 +175,9 @@ class Counters(Observer):
             if key not in access.pattern:
                 access.pattern[key] = count_sectors(machine, group, access.offset + offset, width)
             t.sectors += access.pattern[key]
-        elif space == "shared":
+        elif space != "local":
+            if space == "cluster":
+                t.bytes += group.size * width
             key = (
                 "wavefronts",
                 offset % 4,

@@ -52,6 +52,13 @@ class Shared:
 
 
 @dataclass
+class Distributed(Shared):
+    """Accesses to the shared memory of other blocks of a cluster; ``bytes`` that lanes asked for."""
+
+    bytes: int = 0
+
+
+@dataclass
 class Atomics:
     """Atomics in either memory: warp ``requests``, ``lanes`` that took part, distinct ``addresses``.
 
@@ -81,7 +88,9 @@ class Counts:
 
     A bound on the work of a kernel takes the quantities in which no kind can stand for another unseen:
     ``_read`` is loads and atomics, ``_write`` stores and atomics, and ``_memory`` is all that was touched,
-    read plus write, so that an atomic counts as the load and the store that it does.
+    read plus write, so that an atomic counts as the load and the store that it does. Shared memory there is
+    that of all blocks; ``shared_load`` and its kin are a block's accesses to its own, ``distributed_load``
+    and its kin those to other blocks of its cluster.
     """
 
     global_load: Global = field(default_factory=Global)
@@ -90,6 +99,9 @@ class Counts:
     shared_load: Shared = field(default_factory=Shared)
     shared_store: Shared = field(default_factory=Shared)
     shared_atomic: Shared = field(default_factory=Shared)
+    distributed_load: Distributed = field(default_factory=Distributed)
+    distributed_store: Distributed = field(default_factory=Distributed)
+    distributed_atomic: Distributed = field(default_factory=Distributed)
     atomics: Atomics = field(default_factory=Atomics)
     local_requests: int = 0
     warp_instructions: int = 0
@@ -112,11 +124,11 @@ class Counts:
 
     @property
     def shared_read(self) -> Shared:
-        return self.shared_load + self.shared_atomic
+        return self.shared_load + self.shared_atomic + self.distributed_load + self.distributed_atomic
 
     @property
     def shared_write(self) -> Shared:
-        return self.shared_store + self.shared_atomic
+        return self.shared_store + self.shared_atomic + self.distributed_store + self.distributed_atomic
 
     @property
     def shared_memory(self) -> Shared:
@@ -162,6 +174,6 @@ def scale(counts, factor: float) -> None:
             setattr(counts, f.name, round(value * factor))
 
 
-SCALED = {f.name for kind in (Counts, Global, Shared, Atomics) for f in fields(kind)} - {
+SCALED = {f.name for kind in (Counts, Global, Distributed, Atomics) for f in fields(kind)} - {
     "most_lanes_on_one_address"
 }

@@ -126,9 +126,11 @@ class Costliest(Counters):
 def request_of(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:
     """What warp number ``row`` of the group asks for."""
     mine = group.row == row
-    raw = access.offset if space == "global" else access.source.view(np.int64)
+    raw = access.offset if space == "global" else access.within
     offsets = np.broadcast_to(raw + offset, mine.shape)[mine]
     label = access.region.label if space == "global" else "shared memory"
+    if space == "cluster":
+        space, label = "shared", "shared memory of other blocks"
     return WarpRequest(
         machine.program.sites[site].line,
         space,

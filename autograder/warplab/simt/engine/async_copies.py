@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.errors import UnfinishedCopy
 from warplab.simt.observer import Observer
 
@@ -64,7 +65,7 @@ class AsyncCopies(Observer):
                 self._finish(mine, committed)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "shared":
+        if space not in MEMORIES:
             return
         first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
         for part in range(max(1, width // WORD)):

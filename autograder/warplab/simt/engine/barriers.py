@@ -3,7 +3,7 @@
 A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
 threads. A grid barrier takes every thread of the grid. The machine asks for these only when no lane can run,
 so all lanes that have not exited wait somewhere. ``bar.warp.sync`` takes the lanes of a warp that its mask
-names.
+names. The barrier of a cluster takes every thread of its blocks, once each has arrived (``clusters``).
 
 Where threads of a block wait at different places, the PTX ISA decides ("bar, barrier", "exit"). A barrier is
 one of sixteen numbered resources of the block at which warps arrive, not a place in the program: two
@@ -19,8 +19,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.errors import Act, BarrierDivergence, UnsupportedInstruction
+from warplab.simt.engine.clusters import barrier_of
+from warplab.simt.errors import Act, BarrierDivergence, ClusterMisuse, UnsupportedInstruction
 from warplab.simt.ptx.parser import Imm, Reg
+
+LEFT = (
+    "threads of {} have left the kernel before this barrier, at which the others wait. Devices of compute "
+    "capability 7.0 and later do not wait for those who left; CUDA C++ asks for a {} that all threads of the "
+    "{} reach"
+)
 
 
 def release(machine, waiting):
@@ -28,11 +35,13 @@ def release(machine, waiting):
 
     Raises BarrierDivergence if threads of one block wait at barriers that can never all be met.
     """
+    if _at(machine, waiting, "cluster"):
+        return _cluster(machine, waiting)
     counted, for_all = _counted_and_others(machine, waiting)
     passing, staying = _complete(machine, counted)
     if passing:
         return passing, [*for_all, *staying]
-    if _at_grid(machine, waiting):
+    if _at(machine, waiting, "grid"):
         return _grid(machine, waiting)
     if counted and not for_all:
         _stuck(machine, waiting)
@@ -45,8 +54,16 @@ def release_early(machine, waiting, running):
 
     Releases blocks all of whose threads wait, and counted barriers that are complete.
     """
-    if _at_grid(machine, waiting):
+    if _at(machine, waiting, "grid"):
         return [], waiting
+    here = _at(machine, waiting, "cluster")
+    if here:
+        passing, staying, others = _complete_clusters(machine, waiting, running)
+        if passing:
+            tell_who_met(machine, passing, all_of_them=False)
+            return passing, [*others, *staying]
+        passing, left = release_early(machine, others, [*running, *(g for _, g in here)])
+        return passing, [*left, *here]
     counted, for_all = _counted_and_others(machine, waiting)
     passing, staying = _complete(machine, counted)
     if passing:
@@ -63,9 +80,9 @@ def release_early(machine, waiting, running):
     return passing, waiting
 
 
-def _at_grid(machine, waiting):
-    """Those of the waiting groups that are at a barrier of the grid."""
-    return [(i, g) for i, g in waiting if "grid" in machine.program.blocks[i].branch.mods]
+def _at(machine, waiting, whose: str):
+    """Those of the waiting groups that are at a barrier of the "grid", or of their "cluster"."""
+    return [(i, g) for i, g in waiting if whose in machine.program.blocks[i].branch.mods]
 
 
 def _counted_and_others(machine, waiting):
@@ -149,6 +166,11 @@ def wait_in_vain(machine, gathering, waiting):
 def tell_who_met(machine, passing, all_of_them: bool) -> None:
     """Tell the observers that all threads pass one barrier a block, or else which threads have met."""
     program = machine.program
+    if here := _at(machine, passing, "cluster"):
+        lanes = np.sort(np.concatenate([g.lanes for _, g in here]))
+        if machine.cluster_barrier.passed(lanes):
+            _note(machine, here[0][0], LEFT.format("their cluster", "cluster.sync()", "cluster"))
+        return  # all of them are at it
     if all_of_them and all(_count(program, i, g) is None for i, g in passing):
         for o in machine.observers:
             o.barrier(machine, program.blocks[passing[0][0]])
@@ -217,15 +239,12 @@ def note_who_left(machine, index: int, groups) -> None:
         return
     here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
     if ((here > 0) & (here < machine.launch.threads)).any():
-        doubt = (
-            "threads of a block have left the kernel before this barrier, at which the others wait. Devices "
-            "of compute capability 7.0 and later do not wait for those who left; CUDA C++ asks for a "
-            "syncthreads() that all threads of the block reach"
-        )
-        _note(machine, index, doubt)
+        _note(machine, index, LEFT.format("a block", "syncthreads()", "block"))
 
 
 def _note(machine, index: int, doubt: str) -> None:
+    if index in machine.doubts:
+        return
     program, barrier = machine.program, machine.program.blocks[index].branch
     text = (
         f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: the return or the "
@@ -236,7 +255,7 @@ def _note(machine, index: int, doubt: str) -> None:
 
 def _grid(machine, waiting):
     """Some wait at a barrier of the grid: blocks that wait at other barriers as a whole pass these first."""
-    here = _at_grid(machine, waiting)
+    here = _at(machine, waiting, "grid")
     at_grid = np.zeros(machine.blocks, bool)
     for _, group in here:
         at_grid[machine.block_of_lane[group.lanes]] = True
@@ -248,6 +267,68 @@ def _grid(machine, waiting):
         if index != here[0][0]:
             _diverged(machine, int(machine.block_of_lane[group.lanes[0]]), here[0][0], index, waiting)
     return waiting, []
+
+
+def _complete_clusters(machine, waiting, running=()):
+    """Of the groups at their cluster's barrier those that pass and those that stay, and the other groups."""
+    here = _at(machine, waiting, "cluster")
+    barrier = barrier_of(machine)
+    for index, group in here:
+        idle = barrier.arrived[group.lanes] == barrier.waited[group.lanes]
+        if idle.any():
+            raise ClusterMisuse(
+                f"{machine.thread_name(group.lanes[int(np.flatnonzero(idle)[0])])} waits at its cluster's "
+                "barrier, at which it has not arrived",
+                kernel=machine.program.name,
+                where=machine.program.line_of_block(index),
+                hint="an arrival before each wait: cluster.sync() is both",
+            )
+    complete = barrier.complete([g for _, g in here], [*(g for _, g in waiting), *running])
+    passing, staying = _apart(machine, here, complete)
+    return (
+        passing,
+        staying,
+        [(i, g) for i, g in waiting if "cluster" not in machine.program.blocks[i].branch.mods],
+    )
+
+
+def _cluster(machine, waiting):
+    """Some wait at their cluster's barrier, and nobody runs: other barriers may still let threads pass."""
+    passing, here, others = _complete_clusters(machine, waiting)
+    if passing:
+        return passing, [*here, *others]
+    stays = np.zeros(machine.blocks, bool)
+    for _, group in here:
+        stays[machine.block_of_lane[group.lanes]] = True
+    first, later = _apart(machine, others, [~stays[machine.block_of_lane[g.lanes]] for _, g in others])
+    if first:
+        passing, left = release(machine, first)
+        return passing, [*here, *later, *left]
+    counted, for_all = _counted_and_others(machine, later)
+    passing, staying = _complete(machine, counted)
+    if passing:
+        return passing, [*here, *for_all, *staying]
+    index, group = here[0]
+    arrived, size = machine.cluster_barrier.arrived, machine.cluster_size
+    sought = machine.block_of_lane[group.lanes[0]] // size
+    place, late = next(
+        (place, int(lane))
+        for place, other in waiting
+        for lane in other.lanes[arrived[other.lanes] < arrived[group.lanes[0]]]
+        if machine.block_of_lane[lane] // size == sought
+    )
+    program, first_lane = machine.program, int(group.lanes[0])
+    raise BarrierDivergence(
+        f"{machine.thread_name(first_lane)} waits at its cluster's barrier for {machine.thread_name(late)}, "
+        f"which has not arrived there and waits at {program.line_of_block(place)}",
+        kernel=program.name,
+        where=program.line_of_block(index),
+        hint="a cluster.sync() or a __syncthreads() inside an if that not all threads of the cluster take",
+        acts=(
+            machine.act(first_lane, program.blocks[index].branch, "waits", "a barrier"),
+            machine.act(late, program.blocks[place].branch, "waits", "a barrier"),
+        ),
+    )
 
 
 def _complete(machine, counted):

@@ -1,7 +1,8 @@
 """Generic addresses: the top four bits say in which memory space an address lies.
 
 Shared memory's window begins at 2**60 and local memory's at 2**61; an address in either is an offset into the
-thread's own shared or local memory. All other addresses are global (constants lie there too).
+thread's own shared or local memory. In the window from 3 * 2**60 on lies the shared memory of a cluster's
+other blocks (``clusters``). All other addresses are global (constants lie there too).
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 SPACE_SHIFT = np.uint64(60)
-WINDOW = {"shared": 1 << 60, "local": 1 << 61}
+WINDOW = {"shared": 1 << 60, "local": 1 << 61, "cluster": 3 << 60}
 PARAMETERS = 1 << 21  # where the space of parameters begins, which generic addresses do not reach
 SPACE_OF_WINDOW = {start >> 60: space for space, start in WINDOW.items()}
 

@@ -22,6 +22,7 @@ from warplab.simt.engine import (
     atomics,
     bits,
     calls,
+    clusters,
     comparisons,
     conversions,
     cp_async,
@@ -45,6 +46,7 @@ Handler = Callable[..., None]  # of a translate.Translator and the instruction
 ANY = frozenset({"", *TYPES})  # the instruction names no type, or its handler reads them itself
 BITS_16, BITS_32, BITS_64 = frozenset({"b16"}), frozenset({"b32"}), frozenset({"b64"})
 WHOLE_32 = frozenset({"s32", "u32"})
+WHOLE = frozenset({"u32", "u64"})
 SINGLE = frozenset({"f32"})
 
 DIRECTED = "rn rz rm rp ftz"
@@ -59,13 +61,15 @@ LEVELS = (  # of the caches: which of them, what is thrown out first, how much i
     "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate "
     "L2::evict_normal L2::evict_first L2::evict_last L2::cache_hint L2::64B L2::128B L2::256B"
 )
-PLACED = f"global shared local const param {WEAK_OR_STRONG} {LEVELS} v2 v4 v8"
+PLACED = f"global shared shared::cluster local const param {WEAK_OR_STRONG} {LEVELS} v2 v4 v8"
 OF_TILES = "sync aligned row col satfinite rn " + " ".join(
     sorted(set().union(*tensor.WMMA.values(), *tensor.MMA.values()))
 )
 
-ATOMIC = f"global shared {WEAK_OR_STRONG} noftz {' '.join(atomics.OPERATIONS)}"
-COPIED = f"async commit_group wait_group wait_all mbarrier arrive noinc global shared {LEVELS}"
+ATOMIC = f"global shared shared::cluster {WEAK_OR_STRONG} noftz {' '.join(atomics.OPERATIONS)}"
+COPIED = (
+    f"async commit_group wait_group wait_all mbarrier arrive noinc global shared shared::cluster {LEVELS}"
+)
 IN_BULK = "bulk bulk_group tensor 1d 2d 3d 4d 5d tile prefetch L2 read mbarrier::complete_tx::bytes"
 OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
@@ -114,6 +118,17 @@ def row(*forms: Form, **effects) -> Instruction:
 def _ends_its_block(code, instr):
     """``ptx.blocks`` takes these out of a block's code: the machine acts on them. Other forms are refused."""
     raise code.unsupported(instr)
+
+
+def _ends_at_barrier(instr: Instr) -> bool:
+    """A block ends where threads wait: at all barriers but a warp's, and not where they arrive."""
+    return "wait" in instr.mods if "cluster" in instr.mods else not {"warp", "arrive"} & set(instr.mods)
+
+
+def _at_a_barrier(code, instr):
+    if instr.opcode == "bar" or instr.mods[:2] != ("cluster", "arrive"):
+        _ends_its_block(code, instr)
+    code.emit(f"clusters.arrive(memory, group, {code.site(instr)}, {'relaxed' in instr.mods})")
 
 
 INSTRUCTIONS: dict[str, Instruction] = {
@@ -227,7 +242,10 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "selp": row(form(WORDS, elementwise("np.where({2}, {0}, {1})", "= = ?"))),
     "testp": row(form(FLOATS, comparisons.testp, " ".join(comparisons.TESTS))),
     "cvt": row(form(ANY, conversions.cvt, f"{' '.join(conversions.ROUNDINGS)} ftz sat satfinite relu")),
-    "cvta": row(form(INTEGERS, movement.cvta, "to global shared local const param")),
+    "cvta": row(form(INTEGERS, movement.cvta, "to global shared shared::cluster local const param")),
+    "isspacep": row(form(ANY, movement.isspacep, "global shared shared::cluster local")),
+    "mapa": row(form(WHOLE, clusters.mapa, "shared::cluster")),
+    "getctarank": row(form(WHOLE, clusters.getctarank, "shared::cluster")),
     "mov": row(form(WORDS, movement.mov)),
     # between the lanes of a warp
     "shfl": row(form(BITS_32, warp_exchanges.shfl, "sync up down bfly idx")),
@@ -270,7 +288,12 @@ INSTRUCTIONS: dict[str, Instruction] = {
     # order and control
     "membar": row(form(ANY, movement.fence, "cta gl sys"), writes=never),
     "fence": row(
-        form(ANY, movement.fence, f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared"),
+        form(
+            ANY,
+            movement.fence,
+            f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared "
+            "shared::cluster mbarrier_init",
+        ),
         writes=never,
     ),
     # a launch waits for the one before it, and lets the next begin when it has ended
@@ -278,9 +301,13 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "nanosleep": row(form(ANY, movement.nothing), writes=never, polls=always),
     **{
         name: row(
-            form(ANY, _ends_its_block, "sync warp red popc and or aligned cta grid"),
+            form(
+                ANY,
+                _at_a_barrier,
+                "sync warp red popc and or aligned cta grid cluster arrive wait release acquire relaxed",
+            ),
             writes=when("red"),
-            barrier=unless("warp", "arrive", "cluster"),
+            barrier=_ends_at_barrier,
         )
         for name in ("bar", "barrier")
     },
@@ -289,7 +316,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
             BITS_64,
             mbarrier.mbarrier,
             "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count "
-            "release acquire relaxed cta shared",
+            "release acquire relaxed cta cluster shared shared::cluster",
         ),
         writes=unless("init", "inval"),
         polls=when("test_wait", "try_wait"),

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from warplab.simt.engine import warp
+from warplab.simt.engine import clusters, warp
 from warplab.simt.engine.address_space import NOWHERE, REGION_SHIFT, Access, AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
@@ -69,14 +69,7 @@ class LoadStoreUnit:
         if found is not None and found.source is address:
             return found
         if space != "global":
-            m, within = self.machine, address.view(np.int64)
-            region, base, step = (
-                (m.shared, m.shared_base, m.shared_stride)
-                if space == "shared"
-                else (m.local, m.local_base, self.program.local_size)
-            )
-            offset = within + (base if group.full else base[group.lanes])
-            access = Access(address, region, offset, within, step)
+            access = self._own(group, space, address)
         else:
             region = self.space.find(int(address[0])) or NOWHERE
             access = Access(address, region, (address - np.uint64(region.base)).view(np.int64))
@@ -84,6 +77,19 @@ class LoadStoreUnit:
             group.accesses.clear()
         group.accesses[key] = access
         return access
+
+    def _own(self, group, space: str, address: np.ndarray) -> Access:
+        """Addresses in memory that belongs to a block or a thread."""
+        m, within = self.machine, address.view(np.int64)
+        if space == "cluster":
+            return clusters.reached(m, group, address)
+        region, base, step = (
+            (m.shared, m.shared_base, m.shared_stride)
+            if space == "shared"
+            else (m.local, m.local_base, self.program.local_size)
+        )
+        offset = within + (base if group.full else base[group.lanes])
+        return Access(address, region, offset, within, step)
 
     def access(self, group, site, space, address: Any, offset, width, what, values=None, aligned=0):
         """The access of ``width`` bytes a lane, checked and told to the observers, and what an observer says
@@ -98,6 +104,12 @@ class LoadStoreUnit:
             if in_several_spaces(address):
                 raise SeveralPlaces(space_keys(address))
             space, address = resolve(address)
+        elif space == "cluster":
+            own = address < clusters.OTHERS
+            if own.any():
+                if not own.all():
+                    raise SeveralPlaces(own)
+                space = "shared"
         access = self.checked(group, site, space, address, offset, width, what, aligned)
         if what != "read" and not access.region.writable:
             who, label = self.machine.thread_name(group.lanes[0]), access.region.label
@@ -132,7 +144,7 @@ class LoadStoreUnit:
         """Bytes that a thread may access there."""
         if space == "global":
             return access.region.size
-        return self.machine.shared_size if space == "shared" else self.program.local_size
+        return self.program.local_size if space == "local" else self.machine.shared_size
 
     def load(self, group, site, space, address, offset, dtype, count):
         """``count`` neighbouring elements a lane: an array, or a list of them if there are several."""
@@ -294,8 +306,10 @@ class LoadStoreUnit:
                 raise self.program.error(OutOfBounds, site, message, hint)
             message += f", {_extent(region)}"
             hint += _other_name(region, at)
-        elif space == "shared":
+        elif space != "local":
             message += f", {self.program.shared_extent(at, size)}"
+            if space == "shared" and at >= clusters.OTHERS:
+                hint = "ld.shared::cluster and its kin for an address that mapa gave: it is another block's"
             if self.program.dynamic_symbols:
                 hint = (
                     "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
@@ -329,7 +343,7 @@ class LoadStoreUnit:
         """What lies at a byte: an element of an array, or the thread's local memory."""
         if space == "global":
             return "" if region is NOWHERE else region.place(at)
-        return self.program.shared_place(at, width) if space == "shared" else "its local memory"
+        return "its local memory" if space == "local" else self.program.shared_place(at, width)
 
 
 def _extent(region) -> str:

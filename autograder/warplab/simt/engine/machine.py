@@ -9,11 +9,13 @@ execution and memory access.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
+from warplab.simt.engine import clusters
 from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import NOWHERE, AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left
@@ -31,16 +33,6 @@ CHUNK_LANES = 1 << 15
 # bytes of memory in a chunk; to check shared memory takes some 12 times as much again
 CHUNK_SHARED, CHUNK_LOCAL = 1 << 24, 1 << 28
 STEP_BUDGET = 1_000_000
-# A launch without clusters has clusters of one block (PTX ISA, special registers).
-CLUSTER_OF_ONE = {
-    "clusterid": "ctaid",
-    "nclusterid": "nctaid",
-    "cluster_ctaid": 0,
-    "cluster_nctaid": 1,
-    "cluster_ctarank": 0,
-    "cluster_nctarank": 1,
-    "is_explicit_cluster": 0,
-}
 
 
 def _along(i: np.ndarray, sizes: tuple[int, int, int], axis: str) -> np.ndarray:
@@ -59,12 +51,16 @@ def _lane_mask(which: str, lane: np.ndarray) -> np.ndarray:
 
 @dataclass
 class Launch:
-    """One launch: grid and block (x, y, z), bytes of dynamic shared memory, and parameters by name."""
+    """One launch: grid and block (x, y, z), bytes of dynamic shared memory, parameters by name; the blocks of
+    a cluster (x, y, z), which the launch or the kernel names if it is explicit.
+    """
 
     grid: tuple[int, int, int]
     block: tuple[int, int, int]
     dynamic_shared: int
     params: dict[str, np.ndarray]
+    cluster: tuple[int, int, int] = (1, 1, 1)
+    explicit_cluster: bool = False
 
     @property
     def threads(self) -> int:
@@ -101,7 +97,7 @@ class Machine:
     def __init__(
         self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None
     ):
-        """``sample``: run only so many blocks, spread evenly over the grid.
+        """``sample``: run only so many blocks, spread evenly over the grid; of clusters, whole ones.
 
         Raises InvalidLaunch where blocks wait for each other.
         """
@@ -109,9 +105,15 @@ class Machine:
         self.conflicts: list = []
         # warnings of barriers, by basic block, and of exchanges in a warp: text, file and line
         self.doubts: dict[object, tuple[str, str, int]] = {}
-        self.sample = (
-            None if sample is None else ((np.arange(sample) + 0.5) * launch.blocks / sample).astype(np.int64)
-        )
+        size = self.cluster_size = math.prod(launch.cluster)
+        # the blocks that run, where not all do, and all in their order, where it is not their numbers'
+        self.sample: np.ndarray | None = None
+        self.order = clusters.order(launch.grid, launch.cluster) if size > 1 else None
+        if sample is not None:
+            count = -(-sample // size)
+            which = ((np.arange(count) + 0.5) * (launch.blocks // size) / count).astype(np.int64)
+            self.sample = which if self.order is None else self.order.reshape(-1, size)[which].reshape(-1)
+            self.order = self.sample
         if sample is not None and program.grid_barrier:
             raise InvalidLaunch(
                 "a kernel whose blocks wait for each other cannot run in a sample of its blocks",
@@ -140,7 +142,7 @@ class Machine:
             CHUNK_SHARED // max(1, self.shared_stride),
             CHUNK_LOCAL // max(1, local * threads),
         )
-        per_chunk = max(1, min(fit))
+        per_chunk = max(1, min(fit) // self.cluster_size) * self.cluster_size
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
         self.printed: list[str] = []
@@ -172,6 +174,7 @@ class Machine:
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
+        self.cluster_barrier: clusters.ClusterBarrier | None = None
         self.absent = AbsentLanes(self)
         # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
@@ -195,7 +198,7 @@ class Machine:
             return _along(self.thread_of_lane, block, axis)
         if stem == "ctaid":
             i = self.first_block + np.arange(self.blocks)
-            of_block = _along(i if self.sample is None else self.sample[i], grid, axis)
+            of_block = _along(i if self.order is None else self.order[i], grid, axis)
             several = of_block.size > 1
             return np.repeat(of_block.astype(np.uint32), self.launch.threads) if several else of_block
         if stem == "laneid":
@@ -206,9 +209,8 @@ class Machine:
             return np.array([-(-self.launch.threads // 32)])
         if stem.startswith("lanemask_"):
             return _lane_mask(stem.removeprefix("lanemask_"), self.column_of_lane)
-        if stem in CLUSTER_OF_ONE:
-            same = CLUSTER_OF_ONE[stem]
-            return np.array([same]) if isinstance(same, int) else self._make_special(f"{same}.{axis}")
+        if (of_cluster := clusters.special(self, stem, axis)) is not None:
+            return of_cluster
         if stem == "dynamic_smem_size":
             return np.array([self.launch.dynamic_shared])
         if stem in ("envreg1", "envreg2"):  # halves of the address of cooperative_groups' grid barrier
@@ -312,6 +314,9 @@ class Machine:
         everybody = group.size == schedule.alive
         if block.end == "exit":
             schedule.leave(group)
+            if self.cluster_size > 1 and not self.depth:
+                for o in self.observers:
+                    o.left(self, group)
         elif block.end == "syncwarp":
             if (everybody or self._has_whole_warps(group)) and (guard == guard[0]).all():
                 self.memory.warp_barrier(group, guard)
@@ -379,7 +384,7 @@ class Machine:
 
     def _block_index(self, block: int) -> tuple[int, int, int]:
         i, (gx, gy, _) = self.first_block + block, self.launch.grid
-        i = i if self.sample is None else int(self.sample[i])
+        i = i if self.order is None else int(self.order[i])
         return i % gx, i // gx % gy, i // (gx * gy)
 
     def thread_name(self, lane: int) -> str:

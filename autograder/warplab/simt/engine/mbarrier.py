@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine.async_copies import copies
+from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.indices import array_at
 from warplab.simt.engine.movement import space_of
 from warplab.simt.errors import BarrierMisuse, NoProgress, SharedRace
 from warplab.simt.observer import Observer
+from warplab.simt.ptx.parser import Reg
 
 SIZE = 8  # bytes of an object, and what its address is a multiple of
 MOST = (1 << 20) - 1  # of any count
@@ -57,7 +59,7 @@ def mbarrier(code, instr):
     where = place(code, instr, operands[1])
     if form in ("arrive", "arrive_drop"):
         given = code.use(operands[2], "u4") if len(operands) > 2 else "mbarrier.ONE"
-        how = f"{form == 'arrive_drop'}, {'noComplete' in instr.mods}, {orders}"
+        how = f"{form == 'arrive_drop'}, {'noComplete' in instr.mods}, {orders}, {operands[0] == Reg('_')}"
         code.define(operands[0], f"mbarrier.arrive({where}, {given}, {how})", "u8")
     elif form in ("test_wait", "try_wait"):
         parity = "parity" in instr.mods
@@ -104,7 +106,7 @@ class Mbarriers(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if what != "read":
             self.in_vain = 0
-        if space != "shared":
+        if space not in MEMORIES:
             return
         first = access.offset + offset
         for part in range(0, max(width, 1), SIZE):
@@ -203,9 +205,11 @@ def inval(memory, group, site, space, base, offset):
     use.found.live[use.words] = False
 
 
-def arrive(memory, group, site, space, base, offset, count, drops: bool, incomplete: bool, orders: bool):
-    """The tokens. ``incomplete``: the arrival must not complete the phase."""
-    use = _live(memory, group, site, space, base, offset, "arrives at {}")
+def arrive(memory, group, site, space, base, offset, count, drops, incomplete, orders, tokenless=False):
+    """The tokens. ``incomplete``: the arrival must not complete the phase. ``tokenless``: nobody takes them,
+    as there are none of another block's object.
+    """
+    use = _live(memory, group, site, space, base, offset, "arrives at {}", tokenless)
     found, words = use.found, use.words
     count = np.broadcast_to(count, words.shape).astype(np.int64)
     use.refuse(count < 1, "arrives at {} with the count 0", "the count")
@@ -293,21 +297,34 @@ def pending_count(memory, group, site, token):
     return (token & PENDING_MASK).astype(np.uint32)
 
 
-def _use(memory, group, site, space, base, offset) -> _Use:
+def _use(memory, group, site, space, base, offset, reaches_others=False) -> _Use:
     machine = memory.machine
     if space == "generic":
         space, base = ("", base) if in_several_spaces(base) else resolve(base)
-        if space != "shared":
+        if space not in MEMORIES:
             does = "uses an mbarrier outside shared memory"
             raise _misuse(machine, group.lanes[0], site, does, "where the barrier is declared: __shared__")
-    access = memory.checked(group, site, "shared", base, offset, SIZE, "write")
+    access = memory.checked(group, site, space, base, offset, SIZE, "write")
     words = np.broadcast_to((access.offset + offset) // SIZE, (group.size,))
+    if space == "cluster":
+        _visit(machine, group, site, access, offset, reaches_others)
     return _Use(memory.watch(Mbarriers), machine, group, site, words)
 
 
-def _live(memory, group, site, space, base, offset, does: str) -> _Use:
+def _visit(machine, group, site, access, offset, allowed: bool) -> None:
+    """Tell the observers who goes to another block's objects; refuse it unless it is ``allowed``."""
+    away = access.offset // machine.shared_stride != machine.block_of_lane[group.lanes]
+    if away.any():
+        if not allowed:
+            does = "uses an mbarrier of another block, where it may do no more than arrive, without a token"
+            raise _misuse(machine, group.lanes[np.flatnonzero(away)[0]], site, does, "whose barrier it is")
+        for observer in machine.observers:
+            observer.visited(machine, group, site, access, offset)
+
+
+def _live(memory, group, site, space, base, offset, does: str, reaches_others=False) -> _Use:
     """The same for objects that must be initialised, by another thread with a barrier or fence since."""
-    use = _use(memory, group, site, space, base, offset)
+    use = _use(memory, group, site, space, base, offset, reaches_others)
     found = use.found
     use.refuse(
         ~found.live[use.words],

@@ -6,12 +6,14 @@ from warplab.simt.engine.generic_addresses import WINDOW
 from warplab.simt.ptx.parser import Mem, Sym, Vec
 from warplab.simt.ptx.ptx_types import dtype_of
 
-SPACES = ("global", "shared", "local", "const", "param")
+SPACES = {name: name for name in ("global", "shared", "local", "const", "param")} | {
+    "shared::cluster": "cluster"
+}
 
 
 def space_of(instr) -> str:
     """The memory space that an instruction names, else "generic"."""
-    return next((mod for mod in instr.mods if mod in SPACES), "generic")
+    return next((SPACES[mod] for mod in instr.mods if mod in SPACES), "generic")
 
 
 def mov(code, instr):
@@ -38,12 +40,18 @@ def cvta(code, instr):
     d, a = instr.operands
     if space_of(instr) == "param":
         raise code.unsupported(instr, "the address of a parameter as one of memory")
-    base = WINDOW.get(space_of(instr), 0)
+    base, given = WINDOW.get(space_of(instr), 0), code.use(a, "u8")
     if not base:
-        code.define(d, code.use(a, "u8"), "u8")
-        return
-    operator = "-" if "to" in instr.mods else "+"
-    code.define(d, f"{code.use(a, 'u8')} {operator} {code.constant(base, 'u8')}", "u8")
+        code.define(d, given, "u8")
+    elif space_of(instr) == "local":
+        operator = "-" if "to" in instr.mods else "+"
+        code.define(d, f"{given} {operator} {code.constant(base, 'u8')}", "u8")
+    elif "to" in instr.mods:
+        code.define(d, f"clusters.from_generic({given})", "u8")
+    elif space_of(instr) == "shared":
+        code.define(d, f"{given} + {code.constant(base, 'u8')}", "u8")
+    else:
+        code.define(d, f"clusters.to_generic({given})", "u8")
 
 
 def load(code, instr):
@@ -101,3 +109,12 @@ def fence(code, instr):
     wide = bool({"gl", "gpu", "sys", "cluster"} & set(instr.mods))
     if wide or "cta" in instr.mods:
         code.emit(f"memory.fence(group, {wide})")
+
+
+def isspacep(code, instr):
+    """Whether a generic address lies in a space; the own shared memory is also the cluster's."""
+    space, top = space_of(instr), f"({code.use(instr.operands[1], 'u8')} >> {code.constant(60, 'u8')})"
+    if space == "cluster":
+        top = f"({top} & {code.constant(13, 'u8')})"
+    sought = {"shared": 1, "cluster": 1, "local": 2, "global": 0}[space]
+    code.define(instr.operands[0], f"{top} == {code.constant(sought, 'u8')}", "?")

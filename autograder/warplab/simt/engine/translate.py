@@ -21,6 +21,7 @@ import numpy as np
 
 from warplab.simt.engine import (
     async_copies,
+    clusters,
     cp_async,
     external,
     fp8,
@@ -44,6 +45,7 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
     "np": np,
     **modules_for_wrapped(
         async_copies,
+        clusters,
         cp_async,
         external,
         fp16,

@@ -32,7 +32,7 @@ from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends import torch_hook
 from warplab.simt.frontends.arguments import host_array, mapped
 from warplab.simt.frontends.c_arguments import parameters
-from warplab.simt.frontends.launch import LaunchContext, run, translated
+from warplab.simt.frontends.launch import Cluster, LaunchContext, run, translated
 from warplab.simt.frontends.numba_hook import core_stream
 from warplab.simt.frontends.shared_shapes import shaped
 from warplab.simt.frontends.space import SPACE
@@ -45,11 +45,16 @@ _variables: dict[tuple[str, str, str], dict[tuple, Region]] = {}  # of each sour
 
 
 class CudaKernel:
-    """A CUDA C++ kernel; ``kernel[grid, block, stream, shared_bytes](*args)`` launches it.
+    """A CUDA C++ kernel; ``kernel[grid, block, stream, shared_bytes, cluster](*args)`` launches it.
+
+    ``cluster``: the blocks of a cluster along each axis, where ``__cluster_dims__`` does not say it. More
+    than 8 of them want ``kernel.non_portable_cluster_size_allowed = True``, as CUDA does.
 
     Arrays are passed as pointers, numbers as the parameter's own type, structs as NumPy records, ctypes
     structures or dataclasses. On CUDA, host arrays are copied there and back.
     """
+
+    non_portable_cluster_size_allowed = False
 
     def __init__(self, source: str, name: str, path: str = ""):
         self.source, self.name, self.path = source, name, path
@@ -67,8 +72,7 @@ class CudaKernel:
             self.compiled(arch)
 
     def __getitem__(self, configuration):
-        grid, block, *rest = configuration
-        return ConfiguredKernel(self, grid, block, rest[0] if rest else 0, rest[1] if len(rest) > 1 else 0)
+        return ConfiguredKernel(self, *configuration)
 
     def compiled(self, arch: str) -> tuple[str, str]:
         """(PTX, entry) for an architecture."""
@@ -120,6 +124,7 @@ class Compiled(Protocol):
     """A kernel of C's convention, from whatever its PTX was made."""
 
     name: str
+    non_portable_cluster_size_allowed: bool
 
     def compiled(self, arch: str) -> tuple[str, str]: ...
     def program(self, arch: str) -> Program: ...
@@ -128,8 +133,9 @@ class Compiled(Protocol):
 class ConfiguredKernel:
     """A kernel with its launch configuration; calling it launches."""
 
-    def __init__(self, kernel: Compiled, grid, block, stream, sharedmem: int):
+    def __init__(self, kernel: Compiled, grid, block, stream=0, sharedmem: int = 0, cluster=()):
         self.kernel = kernel
+        self.cluster = Cluster(_dims(cluster), kernel.non_portable_cluster_size_allowed)
         self.griddim, self.blockdim = _dims(grid), _dims(block)
         self.stream, self.sharedmem = stream, sharedmem
 
@@ -151,7 +157,8 @@ class ConfiguredKernel:
 
         types = parameter_types(program.entry)
         values = parameters(program.function.params, args, place, program.name, types)
-        return run(program, values, regions, self.griddim, self.blockdim, self.sharedmem, SPACE, context)
+        sizes = self.griddim, self.blockdim, self.sharedmem
+        return run(program, values, regions, *sizes, SPACE, context, self.cluster)
 
 
 torch_hook.LAUNCHES.append((ConfiguredKernel, "__call__"))
@@ -234,6 +241,21 @@ def _kernel_on_cuda(ptx: str, entry: str):
     return _on_cuda(ptx).get_kernel(entry), parse(ptx).functions[entry].params, meets_grid_wide(ptx)
 
 
+def _attributes(cluster: tuple[int, ...], together: bool):
+    """What a launch on CUDA says beyond its sizes: whether all blocks run at once, a cluster's blocks."""
+    if together:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        yield attribute
+    if cluster:
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+        dims = attribute.value.clusterDim
+        dims.x, dims.y, dims.z = (*cluster, 1, 1)[:3]
+        yield attribute
+
+
 def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
     ptx, entry = launcher.kernel.compiled(device().arch)
     kernel, declared, together = _kernel_on_cuda(ptx, entry)
@@ -248,7 +270,7 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         return int(copies[-1][0].device_ctypes_pointer.value or 0)
 
     values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry))
-    if all(param.type in NUMBERS for param in declared):
+    if not launcher.cluster.size and all(param.type in NUMBERS for param in declared):
         config = LaunchConfig(
             grid=launcher.griddim,
             block=launcher.blockdim,
@@ -257,14 +279,19 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         )
         passed = [np.frombuffer(value, NUMBERS[p.type])[0] for p, value in zip(declared, values, strict=True)]
         launch(core_stream(launcher.stream), config, kernel, *passed)
-    else:  # cuda.core passes numbers and pointers, no structs
+    else:  # cuda.core passes numbers and pointers, no structs, and counts a grid in clusters
         kept = [ctypes.create_string_buffer(value, max(len(value), 1)) for value in values]
         pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(one) for one in kept))
-        size = [*(*launcher.griddim, 1, 1)[:3], *(*launcher.blockdim, 1, 1)[:3], launcher.sharedmem]
-        stream = driver.CUstream(int(core_stream(launcher.stream).handle))
-        start = driver.cuLaunchCooperativeKernel if together else driver.cuLaunchKernel
-        more = () if together else (0,)
-        function = driver.CUfunction(int(kernel.handle))
-        _done(start(function, *size, stream, ctypes.addressof(pointers), *more))
+        config, function = driver.CUlaunchConfig(), driver.CUfunction(int(kernel.handle))
+        config.gridDimX, config.gridDimY, config.gridDimZ = (*launcher.griddim, 1, 1)[:3]
+        config.blockDimX, config.blockDimY, config.blockDimZ = (*launcher.blockdim, 1, 1)[:3]
+        config.sharedMemBytes = launcher.sharedmem
+        config.hStream = driver.CUstream(int(core_stream(launcher.stream).handle))
+        config.attrs = list(_attributes(launcher.cluster.size, together))
+        config.numAttrs = len(config.attrs)
+        if launcher.cluster.non_portable:
+            allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
+            _done(driver.cuFuncSetAttribute(function, allowed, 1))
+        _done(driver.cuLaunchKernelEx(config, function, ctypes.addressof(pointers), 0))
     for there, array in copies:
         there.copy_to_host(array)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from math import prod
 
 from warplab.hardware.target import LaunchLimits, Target
 from warplab.simt.engine.address_space import AddressSpace, Region
@@ -16,6 +17,11 @@ from warplab.simt.sanitizer.races import GlobalConflict, Races
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
+MOST_BLOCKS = {
+    False: 8,
+    True: 16,
+}  # of a cluster: on every GPU with clusters, and on an H100 (CUDA C++ Guide)
+CLUSTER_HINT = "__cluster_dims__(x, y, z) at the kernel, or the launch: kernel[grid, block, 0, 0, (x, y, z)]"
 _warned: dict = {}  # Python's memory of which warnings were shown
 
 
@@ -60,6 +66,7 @@ def run(
     dynamic_shared,
     space: AddressSpace,
     context: LaunchContext,
+    cluster: Cluster | None = None,
 ) -> Machine:
     """Check the configuration as CUDA does, run with ``values`` (the parameters' bytes), then unmap
     ``regions``.
@@ -72,7 +79,8 @@ def run(
     """
     try:
         grid, block = _three(grid), _three(block)
-        repeats, configuration = _repeats_of(program), (grid, block, dynamic_shared)
+        repeats, configuration = _repeats_of(program), (grid, block, dynamic_shared, cluster)
+        clustered, size = cluster_of(program, grid, cluster, context.target)
         if repeats.allowed != (configuration, context.target):
             check_limits(program, grid, block, dynamic_shared, context.target.limits)
             repeats.allowed = configuration, context.target
@@ -81,9 +89,9 @@ def run(
             params = {
                 name: params[name].ljust(size, b"\0") for name, size in zip(repeats.names, repeats.sizes)
             }
-        launch = Launch(grid, block, dynamic_shared, params)
+        launch = Launch(grid, block, dynamic_shared, params, size, clustered)
         reads_constants = UnsetConstants.can_be_read(program)
-        watched = context.observers or context.sample is not None or reads_constants
+        watched = clustered or context.observers or context.sample is not None or reads_constants
         kind = None if watched else repeats.kind_of(launch, space)
         if kind is not None and kind.replay():
             return Machine(program, space, launch)
@@ -109,6 +117,56 @@ def run(
     for text, file, line in constants.texts(program):
         warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
     return machine
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a launch says of clusters: the blocks of one (x, y, z), none if it leaves that to the kernel, and
+    whether it may be larger than every GPU allows (``cudaFuncAttributeNonPortableClusterSizeAllowed``).
+    """
+
+    size: tuple[int, ...] = ()
+    non_portable: bool = False
+
+
+def cluster_of(
+    program: Program, grid, asked: Cluster | None, target: Target
+) -> tuple[bool, tuple[int, int, int]]:
+    """Whether a launch is one in clusters, and the blocks of a cluster (x, y, z).
+
+    Raises InvalidLaunch for what CUDA refuses.
+    """
+    function, asked = program.function, asked or Cluster()
+    if not (asked.size or function.cluster or function.explicit_cluster):
+        return False, (1, 1, 1)
+
+    def refuse(message, hint=""):
+        raise InvalidLaunch(message, kernel=program.name, hint=hint)
+
+    if not (asked.size or function.cluster):
+        refuse(
+            "the kernel wants clusters, and neither it nor the launch says of how many blocks", CLUSTER_HINT
+        )
+    size = _three(asked.size or function.cluster)
+    blocks, most = prod(size), MOST_BLOCKS[asked.non_portable]
+    if function.cluster and size != _three(function.cluster):
+        refuse(
+            f"the launch asks for clusters of {size} blocks, the kernel was compiled for {function.cluster}"
+        )
+    if target.capability < (9, 0):
+        refuse(f"{target.arch} has no thread block clusters", "WARPLAB_ARCH=sm_90")
+    if min(size) < 1:
+        refuse(f"a cluster of {size} blocks must be positive in every dimension")
+    if blocks > (function.max_cluster or most) or blocks > most:
+        hint = f"kernel.non_portable_cluster_size_allowed = True for up to {MOST_BLOCKS[True]} blocks"
+        refuse(f"a cluster of {blocks} blocks; the limit is {min(most, function.max_cluster or most)}", hint)
+    for axis, wide, one in zip("xyz", grid, size):
+        if wide % one:
+            refuse(
+                f"grid dimension {axis} is {wide}, which is no multiple of the {one} blocks of a cluster",
+                "more blocks, of which those beyond the data do nothing but reach the barriers",
+            )
+    return True, size
 
 
 def _repeats_of(program: Program) -> Repeats:

@@ -20,11 +20,14 @@ _TARGET = re.compile(r"\.target\s+(sm_\d+[af]?)")
 
 
 class PtxKernel:
-    """An entry of a PTX module; ``kernel[grid, block, stream, shared_bytes](*args)`` launches it.
+    """An entry of a PTX module; ``kernel[grid, block, stream, shared_bytes, cluster](*args)`` launches
+    it, ``cluster`` as of CUDA C++.
 
     Arguments go by C's convention: an array as its pointer, a number as the type that ``.param`` names, and
     where that is bits alone (``.b32``) as a NumPy number of its size.
     """
+
+    non_portable_cluster_size_allowed = False
 
     def __init__(self, text: str, name: str):
         self.text, self.name = text, name
@@ -41,8 +44,7 @@ class PtxKernel:
             )
 
     def __getitem__(self, configuration) -> ConfiguredKernel:
-        grid, block, *rest = configuration
-        return ConfiguredKernel(self, grid, block, rest[0] if rest else 0, rest[1] if len(rest) > 1 else 0)
+        return ConfiguredKernel(self, *configuration)
 
     def compiled(self, arch: str) -> tuple[str, str]:
         """(PTX, entry) for an architecture: the text itself, which newer ones run too.

@@ -135,8 +135,12 @@ def _describe(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
 
 
 def _takes_all(barrier: Instr) -> bool:
-    """Whether a barrier waits for all threads (of the block or the grid) and has nothing to compute."""
-    return "red" not in barrier.mods and ("grid" in barrier.mods or len(barrier.operands) < 2)
+    """Whether a barrier waits for all threads (of the block or the grid) and has nothing to compute.
+
+    At a cluster's barrier not all that wait pass together.
+    """
+    plain = "red" not in barrier.mods and "cluster" not in barrier.mods
+    return plain and ("grid" in barrier.mods or len(barrier.operands) < 2)
 
 
 def successors(block: BasicBlock) -> list[int]:

@@ -123,6 +123,9 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
+    cluster: tuple[int, ...] = ()  # blocks along each axis of a cluster, where the kernel says so
+    explicit_cluster: bool = False  # a launch says so, at the latest
+    max_cluster: int | None = None
     linkage: str = "static"
     # of recursive functions: registers of parameters, of results
     routines: dict[str, tuple] = field(default_factory=dict)
@@ -160,8 +163,8 @@ _GUARDED = re.compile(r"@(!?)\s*(%?[\w$]+)\s+(.*)$")
 # it becomes part of a Python program: nothing else may stand in it
 _HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
-# a cluster is one block here, and a function's parameters are told from a kernel's by where they stand
-SUB_QUALIFIED = ("shared::cta", "shared::cluster", "param::entry", "param::func")
+# what is said by default, and a function's parameters are told from a kernel's by where they stand
+SUB_QUALIFIED = ("shared::cta", "param::entry", "param::func")
 OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
 _FILE = re.compile(r'\n\s*\.file\s+(\d+)\s+"([^"]*)"')
 
@@ -527,6 +530,11 @@ def _function(head: re.Match, body: str) -> Function:
     fn = Function(head["name"], head["kind"] == "entry", _params(head["params"] or ""))
     if limit := re.search(r"\.maxntid\s+(\d+(?:\s*,\s*\d+)*)", head["attrs"] or ""):
         fn.max_threads = prod(map(int, limit.group(1).split(",")))
+    if dims := re.search(r"\.reqnctapercluster\s+(\d+(?:\s*,\s*\d+)*)", head["attrs"] or ""):
+        fn.cluster = tuple(map(int, dims.group(1).split(",")))
+    if limit := re.search(r"\.maxclusterrank\s+(\d+)", head["attrs"] or ""):
+        fn.max_cluster = int(limit.group(1))
+    fn.explicit_cluster = ".explicitcluster" in (head["attrs"] or "")
     _body(body, fn)
     if any(not name.startswith("%") for name in fn.regs):
 

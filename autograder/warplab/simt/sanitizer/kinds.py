@@ -61,13 +61,13 @@ def kind_of(program, site: int, what: str, space: str) -> Kind:
     mods = set(instr.mods)
     if what == "atomic" or mods & STRONG or effects_of(instr, INSTRUCTIONS).memory == "atomic":
         releases = "" if not mods & RELEASE else "cta" if "cta" in mods else "wide"
-        in_block = space == "global" and "cta" in mods
+        in_block = space != "shared" and "cta" in mods
         if what == "read":
             return Kind(BLOCK_READ if in_block else STRONG_READ, releases)
         return Kind(BLOCK_WRITE if in_block else STRONG_WRITE, releases)
-    if "volatile" not in mods or (space == "shared" and not program.fences):
+    if "volatile" not in mods or (space != "global" and not program.fences):
         return Kind(what)
-    if space == "shared":
+    if space != "global":
         return Kind(VOLATILE_READ if what == "read" else VOLATILE_WRITE)
     return Kind(STRONG_READ if what == "read" else STRONG_WRITE)
 

@@ -48,6 +48,7 @@ from warplab.simt.sanitizer.kinds import (
     verb,
 )
 from warplab.simt.sanitizer.vector_clocks import THREAD, THREAD_BITS, Clocks, warp_of
+from warplab.simt.sanitizer.visits import Visits
 
 SPAN = 4  # a request that spans this many cells a lane is checked for double use by marking its cells
 LONGEST_LOG = 1 << 24  # lanes
@@ -149,6 +150,7 @@ class Races(Observer):
         self.shadows: dict[int, Shadow | None] = {}  # by the base of the region, 0: shared memory
         self.kinds: dict[tuple[int, str, str], Kind] = {}
         self.found: dict[frozenset[str], Conflict] = {}
+        self.visits: Visits | None = None  # of a chunk's threads to other blocks of their clusters
         self.written: set[int] | None = None  # bases of the regions to be watched, None: all
         self.looked_up = False
 
@@ -159,7 +161,8 @@ class Races(Observer):
     def barrier(self, machine, block):
         self.clocks.barrier("grid" in block.branch.mods)
         for shadow in self.shadows.values():
-            if shadow is not None and (shadow.shared or "grid" in block.branch.mods):
+            own = shadow is not None and shadow.shared and machine.cluster_size == 1  # to one block
+            if shadow is not None and (own or "grid" in block.branch.mods):
                 shadow.start()
 
     def warp_barrier(self, machine, group):
@@ -171,13 +174,25 @@ class Races(Observer):
     def fence(self, machine, group, wide):
         self.clocks.fence(machine.launch, self._threads(machine, group.lanes), wide)
 
-    def arrived(self, machine, lanes, phases):
-        self.clocks.arrive(machine.launch, self._threads(machine, lanes), phases)
+    def arrived(self, machine, lanes, phases, relaxed=False):
+        self.clocks.arrive(machine.launch, self._threads(machine, lanes), phases, relaxed)
 
     def waited(self, machine, lanes, phases):
         self.clocks.wait(machine.launch, self._threads(machine, lanes), phases)
 
+    def visited(self, machine, group, site, access, offset):
+        self._visits_of(machine).add(group, site, access, offset)
+
+    def left(self, machine, group):
+        self._visits_of(machine).leave(group)
+
+    def _visits_of(self, machine) -> Visits:
+        if self.visits is None:
+            self.visits = Visits(machine, self.clocks)
+        return self.visits
+
     def done(self, machine):
+        self.visits = None
         self.shadows.pop(0, None)
 
     def _threads(self, machine, lanes) -> np.ndarray:
@@ -190,6 +205,8 @@ class Races(Observer):
         kind = self.kinds.get((site, what, space))
         if kind is None:
             kind = self.kinds[site, what, space] = kind_of(machine.program, site, what, space)
+        if space == "cluster":
+            self.visited(machine, group, site, access, offset)
         if kind.releases:
             self.fence(machine, group, kind.releases == "wide")
         clocks.now += 1
@@ -384,7 +401,8 @@ class Shadow:
         if clocks.fenced and not touch.kind.strong and name in STRONG_KINDS:
             return
         last = self.last[name][cell]
-        before = clocks.barrier_at if self.shared else clocks.grid_barrier_at
+        alone = self.shared and self.machine.cluster_size == 1
+        before = clocks.barrier_at if alone else clocks.grid_barrier_at
         if not (last >> THREAD_BITS > before).any():
             return
         other = self.other[name][cell]
@@ -400,7 +418,7 @@ class Shadow:
         if found.size:
             i = int(found[0])
             time, who = divmod(int(rival[i]), 1 << THREAD_BITS)
-            if self.shared and other[i]:
+            if alone and other[i]:
                 who = -1
             there = name, self.site_at[time]
             self.races.report(self.machine, touch, i, who, there, found.size)
@@ -509,15 +527,20 @@ def _refuse(machine, touch: Touch, lane: int, rival: int, there: tuple[str, int]
     here, before = program.line_of_site(touch.site), program.line_of_site(site)
     byte = int(touch.at[lane]) % machine.shared_stride
     place = program.shared_place(byte, touch.width)
+    thread, barrier, size = int(touch.thread[lane]), barrier_at(here), machine.launch.threads
+    owner = int(touch.at[lane]) // machine.shared_stride
+    if owner != machine.block_of_lane[touch.lanes[lane]]:
+        place += f" of block {machine.block_name(owner)}"
+    if rival >= 0 and rival // size != thread // size:
+        barrier = "cluster.sync()"
     does, done = verb(instr, touch.kind.name), verb(program.sites[site], did, several=rival < 0)
-    thread = int(touch.thread[lane])
     acts = (machine.act_of(thread, instr, does, place),)
     if rival >= 0:
         acts = (machine.act_of(rival, program.sites[site], done, place), *acts)
-    hint = f"put {barrier_at(here)} after the writes and before other threads read, and again before "
+    hint = f"put {barrier} after the writes and before other threads read, and again before "
     hint += "the next writes; atomics are writes too" if " " in does + done else "the next writes"
     if site == touch.site and does == "writes":
-        hint = f"let one of these threads write, or put {barrier_at(here)} between them if they take turns"
+        hint = f"let one of these threads write, or put {barrier} between them if they take turns"
     who = "several threads" if rival < 0 else machine.name_of(rival)
     raise program.error(
         SharedRace,

@@ -55,7 +55,9 @@ class InitialisationCheck(Observer):
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         self.machine, held = machine, machine.memory.held
-        if space not in ("shared", "local"):
+        if space == "cluster":
+            space = "shared"  # of another block
+        elif space not in ("shared", "local"):
             if held is not None:
                 self.refuse(group, np.maximum.reduce(held), "stores it to global memory", self._instr(site))
             return None

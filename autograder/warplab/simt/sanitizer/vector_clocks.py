@@ -31,7 +31,7 @@ class Clocks:
     """The clocks of one launch. Threads are numbered through the grid."""
 
     def __init__(self):
-        self.now = 0
+        self.now = 1
         self.synchronised = 0  # events that may order anything, so far
         self.grid_barrier_at = self.barrier_at = 0
         self.warp_barrier_at: np.ndarray | None = None
@@ -156,12 +156,15 @@ class Clocks:
                     near = mine[self.block[mine] == block]
                     self._release(flag, block, near, self.fence_at[False], reads)
 
-    def arrive(self, launch, thread: np.ndarray, phase: np.ndarray) -> None:
-        """Each thread arrives in a phase of an mbarrier, which releases all that it did before."""
+    def arrive(self, launch, thread: np.ndarray, phase: np.ndarray, relaxed: bool = False) -> None:
+        """Each thread arrives in a phase of an mbarrier, which releases all that it did before, or if it is
+        ``relaxed`` what it did before its fence.
+        """
         self.begin(launch)
         self.synchronised += 1
+        until = self.fence_at[True] if relaxed else np.full(self.block.size, self.now, np.int32)
         for number, actors in _by_value(phase, self._actor(thread)):
-            self._release(("phase", number), ANY_BLOCK, actors, np.full(self.block.size, self.now, np.int32))
+            self._release(("phase", number), ANY_BLOCK, actors, until)
 
     def wait(self, launch, thread: np.ndarray, phase: np.ndarray) -> None:
         """Each thread has waited for a phase."""
@@ -169,6 +172,20 @@ class Clocks:
         self.synchronised += 1
         for number, actors in _by_value(phase, self._actor(thread)):
             self._acquire(("phase", number), actors)
+
+    def known_of_block(self, launch, block: int, rival: np.ndarray) -> np.ndarray:
+        """Until which moment what each ``rival`` did happens before what some thread of a block does next."""
+        if not self.follows:
+            return np.full(rival.shape, self.grid_barrier_at)
+        own = self.block == block // self.blocks_each
+        return self.knows[own].max(axis=0)[self._actor(rival)]
+
+    def has_heard_of(self, thread: np.ndarray, block: np.ndarray) -> np.ndarray:
+        """Whether anything says to each thread that a block has begun."""
+        if not self.follows:
+            return np.full(thread.shape, self.grid_barrier_at > 0)
+        said = self.knows[self._actor(thread)] > 0
+        return (said & (self.block == block[:, np.newaxis] // self.blocks_each)).any(axis=1)
 
     def take_over(self, thread: np.ndarray, rival: np.ndarray) -> None:
         """Each thread acquires what its rival released by a plain store behind a fence."""

@@ -1,0 +1,182 @@
+"""Thread block clusters: blocks that run together, reach each other's shared memory and meet at a barrier.
+
+In an address of shared memory the bits from 24 on are 0 in the thread's own block, else the other block's
+rank in the cluster plus one; so ``mapa`` of the own rank changes nothing. Nothing but ``mapa`` makes such an
+address. An own address that is handed to another block means that block's memory there.
+
+At the cluster's barrier a thread arrives, may go on, and waits until all threads of the cluster that have not
+left the kernel have arrived as often as itself (PTX ISA, "barrier.cluster"). To the sanitizer each round of
+a cluster's barrier is a phase, as of an mbarrier.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.address_space import Access
+from warplab.simt.engine.generic_addresses import SPACE_SHIFT, WINDOW
+from warplab.simt.engine.movement import space_of
+from warplab.simt.errors import ClusterMisuse, OutOfBounds
+
+RANK_SHIFT, WITHIN = np.uint64(24), np.uint64((1 << 24) - 1)
+OTHERS = np.uint64(1 << 24)  # addresses from here on are other blocks'
+WINDOWS = np.uint64((1 << 60) - 1)
+SHARED, CLUSTER = np.uint64(WINDOW["shared"]), np.uint64(WINDOW["cluster"])
+MEMORIES = "shared", "cluster"  # the own block's shared memory, and the other blocks'
+ROUNDS = 3  # of a cluster's barrier whose numbers differ: nobody is further ahead
+
+
+def order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) -> np.ndarray:
+    """The numbers of a grid's blocks, cluster by cluster, each block at its rank."""
+    (gx, gy, gz), (cx, cy, cz) = grid, cluster
+    blocks = np.arange(gx * gy * gz).reshape(gz // cz, cz, gy // cy, cy, gx // cx, cx)
+    return blocks.transpose(0, 2, 4, 1, 3, 5).reshape(-1)
+
+
+def special(machine, stem: str, axis: str) -> np.ndarray | None:
+    """The special registers of clusters. A launch without them has clusters of one block; None: no such
+    register.
+    """
+    launch, size = machine.launch, machine.cluster_size
+    if stem == "is_explicit_cluster":
+        return np.array([launch.explicit_cluster])
+    if stem == "cluster_nctarank":
+        return np.array([size])
+    if stem == "cluster_ctarank":
+        return machine.block_of_lane % size if size > 1 else np.zeros(1)
+    if stem not in ("cluster_nctaid", "nclusterid", "cluster_ctaid", "clusterid"):
+        return None
+    blocks = launch.cluster["xyz".index(axis)]
+    if stem == "cluster_nctaid":
+        return np.array([blocks])
+    if stem == "nclusterid":
+        return np.array([launch.grid["xyz".index(axis)] // blocks])
+    of_grid = machine.special(f"%ctaid.{axis}")
+    return of_grid % blocks if stem == "cluster_ctaid" else of_grid // blocks
+
+
+# addresses
+
+
+def mapa(code, instr):
+    """``mapa``: an address of shared memory as the same place of another block of the cluster."""
+    target, address, rank = instr.operands
+    where = f"{code.site(instr)}, {code.use(address, 'u8')}, {code.use(rank, 'u4')}"
+    generic = space_of(instr) == "generic"
+    code.define(target, f"clusters.mapped(memory, group, {where}, {generic})", "u8")
+
+
+def mapped(memory, group, site: int, address, rank, generic: bool):
+    size, own = group.machine.cluster_size, group.special("%cluster_ctarank")
+    lane, who = 0, group.machine.thread_name
+    if (rank >= size).any():
+        lane = int(np.flatnonzero(np.broadcast_to(rank >= size, group.lanes.shape))[0])
+        asked = int(np.broadcast_to(rank, group.lanes.shape)[lane])
+        text = f"{who(group.lanes[lane])} maps an address to block {asked} of its cluster, which has {size}"
+        hint = "the rank, and the cluster's size: __cluster_dims__, or the launch's"
+        raise memory.program.error(ClusterMisuse, site, text, hint)
+    outside = (address >> SPACE_SHIFT) & ~np.uint64(2) != 1 if generic else address >> SPACE_SHIFT != 0
+    if outside.any():
+        lane = int(np.flatnonzero(np.broadcast_to(outside, group.lanes.shape))[0])
+        text = f"{who(group.lanes[lane])} maps an address that is not in shared memory"
+        raise memory.program.error(OutOfBounds, site, text, "a __shared__ variable or a pointer to one")
+    mine, rank = rank == own, rank.astype("u8")
+    out = address & WITHIN | np.where(mine, np.uint64(0), rank + np.uint64(1) << RANK_SHIFT)
+    return out | np.where(mine, SHARED, CLUSTER) if generic else out
+
+
+def getctarank(code, instr):
+    code.define(instr.operands[0], f"clusters.rank_of(group, {code.use(instr.operands[1], 'u8')})", "u4")
+
+
+def rank_of(group, address):
+    """The rank of the block in whose shared memory an address lies."""
+    rank = (address & WINDOWS) >> RANK_SHIFT
+    return np.where(rank == 0, group.special("%cluster_ctarank"), rank.astype("u4") - np.uint32(1))
+
+
+def to_generic(address):
+    return address + np.where(address < OTHERS, SHARED, CLUSTER)
+
+
+def from_generic(address):
+    """Nothing but a generic address of shared memory, own or another block's, becomes one of it."""
+    return address - SHARED & ~np.uint64(1 << 61)
+
+
+def blocks_of(machine, lanes: np.ndarray, rank) -> np.ndarray:
+    """The chunk's number of the block of a rank in each lane's cluster."""
+    block = machine.block_of_lane[lanes]
+    return block - block % machine.cluster_size + rank
+
+
+def reached(machine, group, address) -> Access:
+    """The access by addresses of a cluster's shared memory; bounds hold within each block."""
+    within, rank = (address & WITHIN).view(np.int64), (address >> RANK_SHIFT).view(np.int64) - 1
+    if (rank >= machine.cluster_size).any():  # far beyond the last block's: the bounds check refuses it
+        within = within + np.where(rank >= machine.cluster_size, 1 << 40, 0)
+        rank = np.minimum(rank, machine.cluster_size - 1)
+    own = machine.block_of_lane[group.lanes]
+    block = np.where(rank < 0, own, blocks_of(machine, group.lanes, rank))
+    return Access(
+        address, machine.shared, within + block * machine.shared_stride, within, machine.shared_stride
+    )
+
+
+# the barrier
+
+
+class ClusterBarrier:
+    """How often each thread of a chunk of blocks has arrived at its cluster's barrier, and has waited."""
+
+    def __init__(self, machine):
+        self.machine = machine
+        self.arrived, self.waited = np.zeros((2, machine.lanes), np.int64)
+
+    def phases(self, lanes: np.ndarray, rounds: np.ndarray) -> np.ndarray:
+        """Numbers that no mbarrier's phase has: of the cluster, and of the round in turn."""
+        machine = self.machine
+        cluster = (machine.first_block + machine.block_of_lane[lanes]) // machine.cluster_size
+        return -1 - (cluster * ROUNDS + rounds[lanes] % ROUNDS)
+
+    def complete(self, waiting: list, living: list) -> list[np.ndarray]:
+        """For each group of ``waiting`` which lanes may pass; ``living``: all groups that have not left."""
+        cluster = self.machine.block_of_lane // self.machine.cluster_size
+        least = np.full(int(cluster[-1]) + 1, np.iinfo(np.int64).max)
+        for group in living:
+            np.minimum.at(least, cluster[group.lanes], self.arrived[group.lanes])
+        return [least[cluster[group.lanes]] >= self.arrived[group.lanes] for group in waiting]
+
+    def passed(self, lanes: np.ndarray) -> bool:
+        """Threads go on. Returns whether one of their clusters has left without having arrived."""
+        phases, machine = self.phases(lanes, self.waited), self.machine
+        self.waited[lanes] += 1
+        for o in machine.observers:
+            o.waited(machine, lanes, phases)
+        least = self.arrived.reshape(-1, machine.cluster_size * machine.launch.threads).min(axis=1)
+        return bool((least[machine.block_of_lane[lanes] // machine.cluster_size] < self.waited[lanes]).any())
+
+
+def arrive(memory, group, site: int, relaxed: bool):
+    """``barrier.cluster.arrive``; ``relaxed``: it orders only what the thread has fenced before."""
+    machine, barrier = memory.machine, barrier_of(memory.machine)
+    again = barrier.arrived[group.lanes] > barrier.waited[group.lanes]
+    if again.any():
+        who = machine.thread_name(group.lanes[int(np.flatnonzero(again)[0])])
+        text = (
+            f"{who} arrives at its cluster's barrier again, and has not waited since it arrived there before"
+        )
+        raise memory.program.error(
+            ClusterMisuse, site, text, "a wait after each arrival: cluster.sync() is both"
+        )
+    phases = barrier.phases(group.lanes, barrier.arrived)
+    barrier.arrived[group.lanes] += 1
+    for o in machine.observers:
+        o.arrived(machine, group.lanes, phases, relaxed)
+
+
+def barrier_of(machine) -> ClusterBarrier:
+    """The chunk's, made when a thread first comes to it."""
+    if machine.cluster_barrier is None:
+        machine.cluster_barrier = ClusterBarrier(machine)
+    return machine.cluster_barrier
