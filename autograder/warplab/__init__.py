@@ -27,6 +27,7 @@ from warplab.simt.errors import (
     UninitialisedRead,
     UnsupportedInstruction,
     UseAfterFree,
+    WarpgroupMisuse,
     WarpWide,
 )
 from warplab.simt.frontends import cell_magic as _cell_magic
@@ -78,6 +79,7 @@ __all__ = [
     "UnsetConstant",
     "UnsupportedInstruction",
     "UseAfterFree",
+    "WarpgroupMisuse",
     "WarpWide",
     "bench",
     "bounds",

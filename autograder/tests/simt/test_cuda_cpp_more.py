@@ -424,8 +424,11 @@ extern "C" __global__ void k(float* x)
 @pytest.mark.parametrize(
     "statement",
     [
-        "wgmma.fence.sync.aligned;",
-        "wgmma.commit_group.sync.aligned;",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+        "{%2, %2, %2, %2}, %0, %0, %1, 0, 1, 1, 1, 0, 0;",
+        "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%1, %1}, %0, %0, 1, 1, 1, 0, 0;",
+        "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%1}, %0, %0, 1;",
+        "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%2, %2, %2, %2}, %0, %0, 1, 1, 1, 0, 1;",
         "cp.async.bulk.commit_group;",
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
         "[%1], [%0, {%1, %1}], [%1];",
@@ -436,7 +439,7 @@ extern "C" __global__ void k(float* x)
         "{%1, %1, %1, %1}, {%1, %1, %1, %1}, {%1, %1}, {%1, %1, %1, %1};",
         "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32 "
         "{%2, %2, %2, %2}, {%1, %1, %1, %1}, {%1, %1}, {%2, %2, %2, %2};",
-        "setmaxnreg.inc.sync.aligned.u32 40;",
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%0];",
     ],
 )
 def test_the_rest_is_refused_by_name_and_line(statement):

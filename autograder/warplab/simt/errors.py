@@ -169,6 +169,12 @@ class UnfinishedCopy(LaunchError):
     kind = "unfinished asynchronous copy"
 
 
+class WarpgroupMisuse(LaunchError):
+    """Registers or operands of a product of a warp group (wgmma) are used without its wait or its fence."""
+
+    kind = "misuse of a warp group's product"
+
+
 class WarpWide(LaunchError):
     """An instruction of a whole warp met less than a warp, or lanes that disagree about its operands."""
 

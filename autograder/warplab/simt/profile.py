@@ -21,6 +21,7 @@ from warplab.simt.counters.counts import Counts, Global, LineCounts, Shared, sca
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.wgmma import operand_bytes
 from warplab.simt.ptx.blocks import registers_read, registers_written
 from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 from warplab.simt.watched import ProfileError, watched
@@ -232,6 +233,8 @@ class Profile(Counts):
                 f"({part.lanes_per_address:.2f} on each, at most {part.most_lanes_on_one_address})"
             )
             rows.append(("atomics", value))
+        if self.operand_bytes:
+            rows.append(("wgmma", f"{self.operand_bytes:,} bytes of operands read from shared memory"))
         rows += [
             *self._levels(),
             (
@@ -435,6 +438,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
                 c.warp_instructions += done.warps
                 c.thread_instructions += done.threads
                 c.flops += flops_of(instr) * done.threads
+                c.operand_bytes += operand_bytes(instr) * done.threads
             if flops_of(instr):
                 unit = unit_of(instr)
                 p.unit_flops[unit] = p.unit_flops.get(unit, 0) + flops_of(instr) * done.threads

@@ -77,13 +77,22 @@ def unit_of(instr) -> str:
     Tensor Cores by the type of their factors ("bf16"); CUDA cores "fp32" or "fp64", and "half_lanes" for
     16-bit types, of which the registry has no peak.
     """
+    if instr.opcode == "wgmma":
+        return FACTORS[instr.mods[-1]]
     if instr.opcode in ("mma", "wmma"):
         types = [m for m in instr.mods if m in TYPES]
         return FACTORS[types[1]] if len(types) == 4 else "fp16"  # wmma's f16 form names the accumulators only
     return {"f64": "fp64", "f32": "fp32", "f32x2": "fp32"}.get(last_type(instr.mods) or "", "half_lanes")
 
 
-FACTORS = {"f16": "fp16", "bf16": "bf16", "tf32": "tf32", "f64": "fp64_tensor"}  # of floating-point products
+FACTORS = {
+    "f16": "fp16",
+    "bf16": "bf16",
+    "tf32": "tf32",
+    "f64": "fp64_tensor",
+    "e4m3": "fp8",
+    "e5m2": "fp8",
+}  # of floating-point products
 
 
 class Issued:
@@ -155,6 +164,8 @@ class Counters(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         t = self.traffic.get((site, space))
         if t is None:
+            if machine.program.sites[site].opcode == "wgmma":
+                return  # the Tensor Cores read their operands: no request of the warp's
             t = self.traffic[site, space] = Traffic()
         t.requests += group.warps
         if what == "atomic":

@@ -91,6 +91,9 @@ class Counts:
     read plus write, so that an atomic counts as the load and the store that it does. Shared memory there is
     that of all blocks; ``shared_load`` and its kin are a block's accesses to its own, ``distributed_load``
     and its kin those to other blocks of its cluster.
+
+    ``operand_bytes``: what the Tensor Cores read from shared memory for ``wgmma``, each warp group its A
+    and B. No request is counted for them.
     """
 
     global_load: Global = field(default_factory=Global)
@@ -109,6 +112,7 @@ class Counts:
     branches: int = 0
     divergent_branches: int = 0
     flops: int = 0
+    operand_bytes: int = 0
 
     @property
     def global_read(self) -> Global:

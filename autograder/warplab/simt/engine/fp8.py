@@ -30,6 +30,11 @@ def decode(bits, kind: str):
     return np.ascontiguousarray(bits).view(_dtype(kind)).reshape(-1, 2).astype("f4")
 
 
+def opened(bits, kind: str):
+    """8-bit floats ("e4m3" or "e5m2") as float64."""
+    return np.ascontiguousarray(bits).view(_dtype(f"{kind}x2")).astype("f8")
+
+
 def encode(high, low, kind: str):
     """Two floats to 16 bits, to nearest even.
 

@@ -36,6 +36,7 @@ from warplab.simt.engine import (
     tensor,
     warp,
     warp_exchanges,
+    wgmma,
 )
 from warplab.simt.engine.arithmetic import elementwise, floats
 from warplab.simt.ptx.effects import Effects, always, flops, never, unless, when
@@ -262,6 +263,17 @@ INSTRUCTIONS: dict[str, Instruction] = {
         memory="tile",
         flops=tensor.flops,
     ),
+    "wgmma": row(
+        form(
+            ANY,
+            wgmma.wgmma,
+            f"mma_async fence commit_group wait_group sync aligned e4m3 e5m2 satfinite {wgmma.SHAPES}",
+        ),
+        writes=when("mma_async"),
+        updates=when("mma_async"),
+        memory="load",
+        flops=wgmma.flops,
+    ),
     "ldmatrix": row(form(BITS_16, matrix_moves.ldmatrix, OF_MATRICES), memory="load"),
     "stmatrix": row(form(BITS_16, matrix_moves.stmatrix, OF_MATRICES), writes=never, memory="store"),
     # memory
@@ -298,6 +310,8 @@ INSTRUCTIONS: dict[str, Instruction] = {
     ),
     # a launch waits for the one before it, and lets the next begin when it has ended
     "griddepcontrol": row(form(ANY, movement.nothing, "launch_dependents wait"), writes=never),
+    # a hint: registers are not counted while a kernel runs
+    "setmaxnreg": row(form(ANY, movement.nothing, "inc dec sync aligned"), writes=never),
     "nanosleep": row(form(ANY, movement.nothing), writes=never, polls=always),
     **{
         name: row(

@@ -33,6 +33,7 @@ from warplab.simt.engine import (
     rounding,
     tensor,
     warp,
+    wgmma,
 )
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.wrapped import modules_for_wrapped
@@ -58,6 +59,7 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
         tensor,
         warp,
     ),
+    "wgmma": wgmma,  # which knows wrapped arrays
 }
 SPECIAL_DTYPE = "u4"
 DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
@@ -71,6 +73,7 @@ class Translator:
 
     def __init__(self, fn: Function, symbols: dict[str, int], kernel: str, place_of: Callable[[Instr], str]):
         self.fn, self.symbols, self.kernel, self.place_of = fn, symbols, kernel, place_of
+        self.of_products = wgmma.registers_of(fn)
         self.constants: dict[str, object] = {}
         self.memory_sites: list[Instr] = []  # every load, store and atomic, numbered across the function
 
@@ -162,6 +165,8 @@ class Translator:
         if is_special(op.name):
             return self._special(op.name, dtype)
         variable, have = self._local(op.name)
+        if op.name in self.of_products:
+            variable = wgmma.read(self, variable)
         if have == "?" or dtype == "?":
             if have != dtype:
                 raise self.unsupported(self.instr, "a predicate used as a number")
@@ -234,6 +239,8 @@ class Translator:
             dtype = f"{sign}{np.dtype(want).itemsize}"
             expression = f"({expression}).astype('{dtype}')"
         variable = self.python_name(op.name)
+        if op.name in self.of_products:
+            expression = wgmma.written(self, op.name, expression)
         self.emit(f"{variable} = {expression}")
         self.local[op.name] = (variable, dtype)
         self.defined.add(op.name)

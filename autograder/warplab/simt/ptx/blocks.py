@@ -43,8 +43,9 @@ class BasicBlock:
 
 def registers_read(instr: Instr, table: EffectsByOpcode) -> set[str]:
     """Names of the registers that an instruction reads, its guard included."""
-    writes = effects_of(instr, table).writes(instr)
-    names = _registers(instr.operands[1:] if writes else instr.operands)
+    row = effects_of(instr, table)
+    skips = row.writes(instr) and not row.updates(instr)
+    names = _registers(instr.operands[1:] if skips else instr.operands)
     return names if instr.guard is None else names | {instr.guard.name}
 
 

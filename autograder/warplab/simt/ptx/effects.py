@@ -56,7 +56,8 @@ def flops(of_value: int) -> Flops:
 class Effects:
     """Facts of one opcode; the defaults are those of an instruction that computes.
 
-    ``writes``: whether the first operand (a register, or a vector of them) is a destination. ``flops``:
+    ``writes``: whether the first operand (a register, or a vector of them) is a destination. ``updates``:
+    whether what was in it is read first. ``flops``:
     floating-point operations of one lane, an FMA being 2. ``polls``: whether a thread that spins looks again
     with it, which costs the machine's patience. ``barrier``: whether it ends a basic block at a barrier of
     the thread block or the grid. ``memory``: how it touches memory; "tile" where the form decides between
@@ -64,6 +65,7 @@ class Effects:
     """
 
     writes: Condition = always
+    updates: Condition = never
     flops: Flops = no_flops
     polls: Condition = never
     barrier: Condition = never

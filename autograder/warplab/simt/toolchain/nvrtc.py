@@ -126,7 +126,13 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
         (nvrtc.nvrtcVersion()[1:], installed, *given),
         lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
+    if arch[-1].isdigit() and _OF_ONE_CHIP.search(ptx):
+        return compile_ptx(prepared, name, f"{arch}a", path)
     return ptx, entry
+
+
+# instructions of one compute capability alone, for which the compiler has to be asked ("sm_90a")
+_OF_ONE_CHIP = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\.")
 
 
 @functools.lru_cache(maxsize=128)

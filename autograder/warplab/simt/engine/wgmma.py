@@ -1,0 +1,479 @@
+"""``wgmma``: products of tiles that four warps, a warp group, start together and wait for later (sm_90a).
+
+A product D = A x B (+ D) has 64 rows of A and N columns of B; each step along K has 32 bytes. B lies in
+shared memory, A there or in registers, D in registers. A descriptor of 64 bits says where an operand in
+shared memory lies (PTX ISA, "Matrix descriptor"): bits 0 to 13 its address, 16 to 29 and 32 to 45 the
+leading and the stride byte offset, all three without their last four bits; 49 to 51 the base offset; 62 and
+63 the swizzle (``swizzle``). What the two offsets mean depends on the swizzle and on which dimension is
+contiguous (``_places``; the layouts are those of the manual and of CUTLASS's ``mma_traits_sm90_gmma.hpp``).
+
+Numbers are as in ``tensor``: the sum of an instruction's products and the accumulator is made in float64
+and rounded once. A GPU's last bits differ, and much more with 8-bit floats: Hopper's Tensor Cores were found
+to keep about 14 significant bits of such a sum (DeepSeek-V3's report, see chapter 7).
+
+The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
+in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is ``Held``:
+the value and who used it last. The translator asks ``read`` and ``written`` of the registers that a
+kernel's products can reach (``registers_of``), and of no others. The manual's rules, where a ``mov`` from a
+register or of a constant is no use, since compilers put both where they like: a thread uses a register of a
+product that nobody has waited for; a product uses a register that a thread has used since the warp group's
+last ``wgmma.fence``; a product accumulates in registers of a product of another shape without a fence.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from warplab.simt.engine import fp8, tensor
+from warplab.simt.engine.groups import joined
+from warplab.simt.engine.swizzle import PIECE, swizzled
+from warplab.simt.engine.taint import Tainted
+from warplab.simt.engine.tensor import Product, register, shape_of, stacked
+from warplab.simt.engine.wrapped import WrappedArray
+from warplab.simt.errors import WarpgroupMisuse, WarpWide
+from warplab.simt.observer import Observer
+from warplab.simt.ptx.dataflow import register_facts
+from warplab.simt.ptx.parser import Function, Imm, Instr, Reg, Vec, leaves
+from warplab.simt.ptx.ptx_types import TYPES
+
+LANES = 128  # of a warp group
+FP8 = ("e4m3", "e5m2")
+K_BYTES = 32  # of a row of an operand, in one instruction
+SUMS = {"f16": {"f16", "f32"}, "bf16": {"f32"}, "tf32": {"f32"}, "s8": {"s32"}, "u8": {"s32"}}
+SUMS |= dict.fromkeys(FP8, SUMS["f16"])
+SWIZZLES = (0, 128, 64, 32)  # bytes, by the number in a descriptor
+SHAPES = " ".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+THREAD, SUM, FACTOR = range(3)  # who used a register last: a thread, or a product as its D or its A
+
+
+@dataclass(frozen=True)
+class TileProduct:
+    """A product, whether A and B lie along M and N in memory and not along K, and whether it is negated."""
+
+    product: Product
+    turned: tuple[bool, bool]
+    negated: bool
+
+
+def flops(instr: Instr) -> int:
+    """Floating-point operations of one lane: a 128th of the warp group's 2 M N K."""
+    return 0 if "s32" in instr.mods else 4 * tensor.flops(instr) // 16
+
+
+def operand_bytes(instr: Instr) -> int:
+    """Bytes of shared memory that a product reads, for one lane: B, and A where it lies there."""
+    shape = shape_of(instr) if instr.opcode == "wgmma" else None
+    return (
+        0 if shape is None else K_BYTES * (shape[1] + 64 * (not isinstance(instr.operands[1], Vec))) // LANES
+    )
+
+
+def registers_of(fn: Function) -> frozenset[str]:
+    """The registers of products in a function, and those that copies join with them."""
+    body = [item for item in fn.body if isinstance(item, Instr)]
+    if not any(i.opcode == "wgmma" for i in body):
+        return frozenset()
+    copies = [{o.name for o in i.operands if isinstance(o, Reg)} for i in body if _copies(i)]
+    products = [
+        {o.name for o in leaves(*i.operands[:2]) if isinstance(o, Reg)} for i in body if _multiplies(i)
+    ]
+    marked = ((names, set(names), frozenset([True])) for names in products)
+    both_ways = ((names, names, frozenset()) for names in copies)
+    return frozenset(name for name, facts in register_facts([*marked, *both_ways]).items() if facts)
+
+
+def _copies(instr: Instr) -> bool:
+    return instr.opcode == "mov" and all(isinstance(o, Reg | Imm) for o in instr.operands)
+
+
+def _multiplies(instr: Instr) -> bool:
+    return instr.opcode == "wgmma" and instr.mods[0] == "mma_async"
+
+
+def read(code, variable: str) -> str:
+    """The value of a register that may be a product's, where the translated instruction reads it."""
+    if code.instr.opcode == "wgmma" or _copies(code.instr):
+        return variable
+    site = code.place(code.instr, code.instr.opcode)
+    code.emit(f"{variable} = wgmma.used(memory, group, {site}, {variable})")
+    return f"{variable}.now"
+
+
+def written(code, name: str, expression: str) -> str:
+    """What to keep in a register that may be a product's, where the translated instruction writes it."""
+    if code.instr.opcode == "wgmma" or _copies(code.instr):
+        return expression
+    site, before = code.place(code.instr, code.instr.opcode), f"registers.get({name!r})"
+    if name in code.local:
+        before = code.local[name][0]
+    return f"wgmma.replaced(memory, group, {site}, {expression}, {before})"
+
+
+def wgmma(code, instr):
+    """``wgmma.mma_async``, ``fence``, ``commit_group`` and ``wait_group``."""
+    form = instr.mods[0]
+    if form == "mma_async":
+        _multiply(code, instr)
+    elif form in ("fence", "commit_group"):
+        code.emit(f"wgmma.products(memory).{form.removesuffix('_group')}(group)")
+    elif form == "wait_group":
+        code.emit(f"wgmma.products(memory).wait(group, {int(instr.operands[0].value)})")
+    else:
+        raise code.unsupported(instr)
+
+
+def _multiply(code, instr):
+    shape = shape_of(instr)
+    types = [m for m in instr.mods if m in SUMS or m in ("f32", "s32")]
+    if shape is None or len(types) != 3:
+        raise code.unsupported(instr, "shape or type")
+    (m, n, k), (d_type, a_type, b_type) = shape, types
+    alike = a_type == b_type or {a_type, b_type} <= {*FP8} or {a_type, b_type} == {"s8", "u8"}
+    if not alike or d_type not in SUMS.get(a_type, ()) or k * _size(a_type) != K_BYTES or n % 8:
+        raise code.unsupported(instr, "shape or type")
+    if d_type == "s32" and n > 24 and n % 16:  # the manual's list of N for integers
+        raise code.unsupported(instr, "shape")
+    d, a, b, keeps, *rest = instr.operands
+    of_a = a.items if isinstance(a, Vec) else ()
+    flags = [int(value.value) for value in rest if isinstance(value, Imm)]
+    signs = () if d_type == "s32" else flags[:2]
+    turned = [bool(flag) for flag in flags[len(signs) :]]
+    expected = 0 if d_type == "s32" else 2 + (_size(a_type) == 2) * (1 if of_a else 2)
+    if len(flags) != len(rest) or len(rest) != expected or not set(signs) <= {1, -1}:
+        raise code.unsupported(instr, "operands")
+    turns = (not of_a and turned[:1] == [True], turned[-1:] == [True])
+    product = Product(m, n, k, d_type, a_type, b_type, d_type, None, "satfinite" in instr.mods)
+    form = TileProduct(product, turns, len(set(signs)) == 2)
+    name = f"kept_{len(code.constants)}"
+    code.constants[name] = form
+    kind = register(d_type)
+    sums, factors = (
+        "".join(code.use(r, t) + ", " for r in regs) for regs, t in ((d.items, kind), (of_a, "u4"))
+    )
+    first = "None" if of_a else code.use(a, "u8")
+    where = f"memory, group, {code.place(instr, 'wgmma', 'shared')}"
+    code.emit(
+        f"got = wgmma.multiply({where}, {name}, ({sums}), ({factors}), {first}, {code.use(b, 'u8')}, "
+        f"{code.use(keeps, '?')})"
+    )
+    for i, target in enumerate((*d.items, *of_a)):
+        code.define(target, f"got[{i}]", kind if i < len(d.items) else "u4")
+
+
+def _size(kind: str) -> int:
+    return TYPES[kind].bytes if kind in TYPES else 1
+
+
+class Held(WrappedArray):
+    """A register of products: ``now`` its elements (which may be wrapped themselves), ``by`` whom it was used
+    last, one column a lane or for all: who, the group of a product that uses it, when, and the site.
+    """
+
+    def __init__(self, now, by: np.ndarray):
+        super().__init__(now)
+        self.by = by
+
+    def __getitem__(self, index):
+        return Held(self.now[index], self.by if self.by.shape[1] == 1 else self.by[:, index])
+
+    def call(self, function, args, settings):
+        now = function(*(x.now if isinstance(x, Held) else x for x in args), **settings)
+        return Held(now, self.by) if function is np.ndarray.view else now
+
+    def through(self, function, args):
+        return function(*(x.now if isinstance(x, Held) else x for x in args))
+
+    def joined(self, parts, places, size):
+        now = joined([x.now if isinstance(x, Held) else x for x in parts], places, size)
+        by = np.zeros((4, size), np.int64)
+        for part, place in zip(parts, places):
+            if isinstance(part, Held):
+                by[:, place] = part.by
+        return Held(now if now.size == size else np.repeat(now, size), by)
+
+
+@dataclass
+class _Reading:
+    """An operand in shared memory that a warp group's product reads: its pieces, sorted."""
+
+    lane: int  # the warp group's first
+    number: int
+    site: int
+    pieces: np.ndarray
+
+
+class Products(Observer):
+    """The products of a chunk's warp groups. Observer: refuses writes to shared memory that a product may
+    still read. A thread's products form groups, numbered by its commits, as ``async_copies`` are.
+    """
+
+    def __init__(self, machine):
+        self.now = 0  # instructions that use registers of products, so far
+        self.fenced, self.committed, self.finished = np.zeros((3, machine.lanes), np.int64)
+        self.reading: list[_Reading] = []
+
+    def fence(self, group):
+        self.now += 1
+        self.fenced[group.lanes] = self.now
+
+    def commit(self, group):
+        self.committed[group.lanes] += 1
+
+    def wait(self, group, last: int):
+        lanes = group.lanes
+        self.finished[lanes] = np.maximum(self.finished[lanes], self.committed[lanes] - last)
+        self.reading = [r for r in self.reading if r.number >= self.finished[r.lane]]
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if space != "shared" or what == "read" or not self.reading:
+            return
+        first = np.broadcast_to(access.offset + offset, (group.size,))
+        low, high = (access.low + offset) // PIECE, (access.high + offset + width) // PIECE
+        span = max(1, width // PIECE)
+        for reading in self.reading:
+            base = int(machine.shared_base[reading.lane]) // PIECE
+            if reading.pieces[0] - base > high or reading.pieces[-1] - base < low:
+                continue
+            pieces = first[:, np.newaxis] // PIECE + np.arange(span)
+            hit = np.isin(pieces, reading.pieces).any(axis=1)
+            if hit.any():
+                i = int(np.flatnonzero(hit)[0])
+                place = machine.program.shared_place(int(first[i]) % machine.shared_stride, width)
+                whose = f"the warp group of {machine.thread_name(reading.lane)}"
+                does = f"writes to {place}, an operand"
+                raise _unfinished(machine, group.lanes[i], site, reading.site, does, whose)
+
+    def done(self, machine):
+        machine.observers.remove(self)
+
+
+def products(memory) -> Products:
+    """The chunk's watch over products."""
+    return memory.watch(Products)
+
+
+def used(memory, group, site, value) -> Held:
+    """A thread reads a register."""
+    return _by_thread(memory, group, site, value, value, "reads")
+
+
+def replaced(memory, group, site, value, before) -> Held:
+    """A thread writes a register, in which ``before`` was."""
+    return _by_thread(memory, group, site, value, before, "overwrites")
+
+
+def _by_thread(memory, group, site, value, before, does: str) -> Held:
+    found = products(memory)
+    if isinstance(before, Held):
+        _refuse_unfinished(found, group, site, before, does, (SUM, FACTOR))
+    now = value.now if isinstance(value, Held) else value
+    return Held(now, np.array([[THREAD], [-1], [found.now], [site]]))
+
+
+def _refuse_unfinished(found: Products, group, site, value: Held, does: str, users: tuple) -> None:
+    """Raise WarpgroupMisuse for the first lane with a product of such users that is not waited for."""
+    who, number, _, by = np.broadcast_to(value.by, (4, group.size))
+    pending = (number >= found.finished[group.lanes]) & np.isin(who, users)
+    if pending.any():
+        i = int(np.flatnonzero(pending)[0])
+        what = "an accumulator" if who[i] == SUM else "a register of A"
+        raise _unfinished(group.machine, group.lanes[i], site, int(by[i]), f"{does} {what}", "its warp group")
+
+
+def _unfinished(machine, lane: int, site: int, by: int, does: str, whose: str) -> WarpgroupMisuse:
+    line = machine.program.line_of_site
+    return machine.program.error(
+        WarpgroupMisuse,
+        site,
+        f"{machine.thread_name(lane)} {does} ({line(site)}) of the product at {line(by)}, "
+        f"for which {whose} has not waited",
+        "wgmma.commit_group after the products, then wgmma.wait_group n before this line: "
+        "n is the number of later groups that may still be on their way",
+    )
+
+
+def _refuse_unfenced(found: Products, group, site, value: Held, is_sum: bool) -> None:
+    """Raise WarpgroupMisuse where a fence is missing before a product that uses the register."""
+    who, _, time, by = np.broadcast_to(value.by, (4, group.size))
+    unfenced = time >= found.fenced[group.lanes]
+    if not unfenced.any():
+        return
+    sites = group.machine.program.sites
+    other_shape = [
+        s for s in np.unique(by[who == SUM]).tolist() if shape_of(sites[s]) != shape_of(sites[site])
+    ]
+    bad = unfenced & ((who == THREAD) | is_sum & (who == SUM) & np.isin(by, other_shape))
+    if bad.any():
+        i = int(np.flatnonzero(bad)[0])
+        line = group.machine.program.line_of_site(int(by[i]))
+        user = (
+            f"it used itself at {line}" if who[i] == THREAD else f"a product of another shape used at {line}"
+        )
+        raise _unfenced(group.machine, group.lanes[i], site, f"uses a register that {user}")
+
+
+def _unfenced(machine, lane: int, site: int, does: str) -> WarpgroupMisuse:
+    return machine.program.error(
+        WarpgroupMisuse,
+        site,
+        f"the product of {machine.thread_name(lane)} {does}, and no wgmma.fence stands before it",
+        "wgmma.fence.sync.aligned before the first product, and again after threads have used its registers",
+    )
+
+
+def multiply(memory, group, site, form: TileProduct, sums, factors, first, second, keeps):
+    """The registers of D, and those of A, which are the product's from now on."""
+    groups, found, machine, p = (
+        _whole_groups(memory, group, site),
+        products(memory),
+        memory.machine,
+        form.product,
+    )
+    found.now += 1
+    if not found.fenced[group.lanes].all():
+        lane = group.lanes[np.flatnonzero(found.fenced[group.lanes] == 0)[0]]
+        raise _unfenced(machine, lane, site, "is the first of its warp group")
+    seen: set[int] = set()
+    for registers, is_sum in ((sums, True), (factors, False)):
+        for value in registers:
+            if not isinstance(value, Held) or id(value.by) in seen:
+                continue
+            seen.add(id(value.by))
+            _refuse_unfenced(found, group, site, value, is_sum)
+            does, users = "takes for a product", (FACTOR,) if is_sum else (SUM,)
+            _refuse_unfinished(found, group, site, value, does, users)
+    keeps = _same_in_groups(memory, site, keeps, group, groups, "whether it adds to the accumulators")
+    added, own = (
+        [_plain(memory, group, site, r) for r in regs] for regs in (sums if keeps.any() else (), factors)
+    )
+    x = (
+        _of_registers(own, group.size, groups, p)
+        if own
+        else _shared(memory, group, site, groups, first, 64, form, 0)
+    )
+    y = _shared(memory, group, site, groups, second, p.n, form, 1)
+    got = np.matmul(x, y.transpose(0, 2, 1))
+    c = np.zeros((groups, 64, p.n))
+    if added:
+        bits = stacked(added, group.size).view(TYPES[p.d].bits).reshape(groups, 4, 8, 4, p.n // 8, 2, 2)
+        c = tensor.decode(bits.transpose(0, 1, 5, 2, 4, 3, 6).reshape(groups, 64, p.n), p.d)
+        c = np.where(keeps[:, np.newaxis, np.newaxis], c, 0.0)
+    out = tensor.encode(-got if form.negated else got, c, p).reshape(groups, 4, 2, 8, p.n // 8, 4, 2)
+    lanes = (
+        np.ascontiguousarray(out.transpose(0, 1, 3, 5, 4, 2, 6)).reshape(group.size, -1).view(register(p.d))
+    )
+    number = found.committed[group.lanes]
+    by = [np.stack(np.broadcast_arrays(who, number, found.now, site)) for who in (SUM, FACTOR)]
+    of_d = [Held(np.ascontiguousarray(column), by[0]) for column in lanes.T]
+    return of_d + [Held(np.broadcast_to(r, (group.size,)), by[1]) for r in own]
+
+
+def _plain(memory, group, site, value: Any) -> np.ndarray:
+    """The elements of a register."""
+    value = value.now if isinstance(value, Held) else value
+    if isinstance(value, Tainted):
+        value.refuse(group, "multiplies it", memory.program.sites[site])
+    return value
+
+
+def _whole_groups(memory, group, site) -> int:
+    """Number of the group's warp groups. Raises WarpWide unless all 128 lanes of each are there."""
+    machine, lanes = memory.machine, group.lanes
+    names = machine.block_of_lane[lanes] << 8 | machine.thread_of_lane[lanes] // LANES
+    _, counts = np.unique(names, return_counts=True)
+    if (counts != LANES).any():
+        at = int(np.flatnonzero(counts != LANES)[0])
+        raise memory.program.error(
+            WarpWide,
+            site,
+            f"{int(counts[at])} of the 128 threads of a warp group are here "
+            f"(the first is {machine.thread_name(lanes[int(counts[:at].sum())])})",
+            "an if or loop around this line that only some threads of the four warps take, "
+            "and a block of other than a multiple of 128 threads",
+        )
+    return counts.size
+
+
+def _same_in_groups(memory, site, value, group, groups: int, what: str) -> np.ndarray:
+    """The value of each warp group. Raises WarpWide where threads of one disagree."""
+    value = np.broadcast_to(_plain(memory, group, site, value), (group.size,)).reshape(groups, LANES)
+    if (value != value[:, :1]).any():
+        why = f"the threads of a warp group disagree about {what}"
+        raise memory.program.error(
+            WarpWide, site, why, "what depends on the thread's number in its warp group"
+        )
+    return value[:, 0]
+
+
+def _of_registers(registers, size: int, groups: int, p: Product) -> np.ndarray:
+    """A, (groups, 64, K): each warp has 16 rows, laid out as for ``mma``."""
+    bits = stacked(registers, size).view(f"u{_size(p.a)}")
+    each = 4 // bits.itemsize  # elements of a register
+    lanes = bits.reshape(groups, 4, 8, 4, -1, 2, each)
+    return _decoded(lanes.transpose(0, 1, 5, 2, 4, 3, 6).reshape(groups, 64, p.k), p.a)
+
+
+def _decoded(bits: np.ndarray, kind: str) -> np.ndarray:
+    return fp8.opened(bits, kind) if kind in FP8 else tensor.decode(bits, kind)
+
+
+def _shared(
+    memory, group, site, groups: int, descriptor, rows: int, form: TileProduct, which: int
+) -> np.ndarray:
+    """An operand from shared memory, (groups, rows, K).
+
+    Each lane reads some pieces of 16 bytes of it, which is told to the observers.
+    """
+    kind, turned = (form.product.a, form.product.b)[which], form.turned[which]
+    what = "the descriptor of a tile in shared memory"
+    code = _same_in_groups(memory, site, descriptor, group, groups, what).astype(np.int64)
+    within = np.stack([_places(int(each), rows, turned) for each in code])
+    count = within.shape[1]
+    whole = np.pad(within, ((0, 0), (0, -count % LANES)), mode="wrap").reshape(groups, -1, LANES)
+    parts, pieces = [], []
+    for i in range(whole.shape[1]):
+        address = np.ascontiguousarray(whole[:, i]).reshape(-1).astype(np.uint64)
+        access, _ = memory.access(group, site, "shared", address, 0, PIECE, "read")
+        words = access.region.view("u4")[access.index(2)[:, np.newaxis] + np.arange(4)]
+        parts.append(words.reshape(groups, LANES, 4))
+        pieces.append(access.offset.reshape(groups, LANES) // PIECE)
+    found = products(memory)
+    for lane, mine in zip(group.lanes[::LANES], np.concatenate(pieces, axis=1)):
+        found.reading.append(_Reading(int(lane), int(found.committed[lane]), site, np.unique(mine)))
+    words = np.concatenate(parts, axis=1)[:, :count]
+    if turned:  # pieces along M or N, one for each of 16 k
+        bits = words.view("u2").reshape(groups, rows // 8, 16, 8)
+        bits = bits.transpose(0, 1, 3, 2).reshape(groups, rows, 16)
+    else:
+        bits = words.reshape(groups, rows, -1).view(f"u{_size(kind)}")
+    return _decoded(bits, kind)
+
+
+@functools.lru_cache(maxsize=1024)
+def _places(descriptor: int, rows: int, turned: bool) -> np.ndarray:
+    """The byte addresses of an operand's pieces of 16 bytes, row after row, of a row along K; where it is
+    ``turned``, the 16 pieces of eight rows after those of eight others.
+
+    In words of 16 bytes, L and S for the leading and the stride byte offset: along K, rows of the swizzle's
+    span (16 bytes without one), eight of them together, S from eight to eight, and two pieces of each row
+    next to each other (L apart without a swizzle). Turned, one k of so many M or N as the span holds, eight
+    k together, S from eight k to eight, and L to the next M or N (without a swizzle the other way round).
+    """
+    start, leading, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
+    span, base = SWIZZLES[descriptor >> 62 & 3], (descriptor >> 49 & 7) << 7
+    pitch = span or PIECE
+    if turned:
+        unit, k = np.divmod(np.arange(rows * 2), 16)
+        each = pitch // PIECE
+        along, across = (leading, stride) if span else (stride, leading)
+        offset = unit % each * PIECE + unit // each * along + k % 8 * pitch + k // 8 * across
+    else:
+        row, half = np.divmod(np.arange(rows * 2), 2)
+        offset = row % 8 * pitch + row // 8 * stride + half * (PIECE if span else leading)
+    place = swizzled(start + offset - base, span) + base
+    place.setflags(write=False)
+    return place
