@@ -12,7 +12,7 @@ and rounded once. A GPU's last bits differ, and much more with 8-bit floats: Hop
 to keep about 14 significant bits of such a sum (DeepSeek-V3's report, see chapter 7).
 
 The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
-in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is ``Held``:
+in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is ``HeldRegister``:
 the value and who used it last. The translator asks ``read`` and ``written`` of the registers that a
 kernel's products can reach (``registers_of``), and of no others. The manual's rules, where a ``mov`` from a
 register or of a constant is no use, since compilers put both where they like: a thread uses a register of a
@@ -168,7 +168,7 @@ def _size(kind: str) -> int:
     return TYPES[kind].bytes if kind in TYPES else 1
 
 
-class Held(WrappedArray):
+class HeldRegister(WrappedArray):
     """A register of products: ``now`` its elements (which may be wrapped themselves), ``by`` whom it was used
     last, one column a lane or for all: who, the group of a product that uses it, when, and the site.
     """
@@ -178,22 +178,22 @@ class Held(WrappedArray):
         self.by = by
 
     def __getitem__(self, index):
-        return Held(self.now[index], self.by if self.by.shape[1] == 1 else self.by[:, index])
+        return HeldRegister(self.now[index], self.by if self.by.shape[1] == 1 else self.by[:, index])
 
     def call(self, function, args, settings):
-        now = function(*(x.now if isinstance(x, Held) else x for x in args), **settings)
-        return Held(now, self.by) if function is np.ndarray.view else now
+        now = function(*(x.now if isinstance(x, HeldRegister) else x for x in args), **settings)
+        return HeldRegister(now, self.by) if function is np.ndarray.view else now
 
     def through(self, function, args):
-        return function(*(x.now if isinstance(x, Held) else x for x in args))
+        return function(*(x.now if isinstance(x, HeldRegister) else x for x in args))
 
     def joined(self, parts, places, size):
-        now = joined([x.now if isinstance(x, Held) else x for x in parts], places, size)
+        now = joined([x.now if isinstance(x, HeldRegister) else x for x in parts], places, size)
         by = np.zeros((4, size), np.int64)
         for part, place in zip(parts, places):
-            if isinstance(part, Held):
+            if isinstance(part, HeldRegister):
                 by[:, place] = part.by
-        return Held(now if now.size == size else np.repeat(now, size), by)
+        return HeldRegister(now if now.size == size else np.repeat(now, size), by)
 
 
 @dataclass
@@ -256,25 +256,25 @@ def products(memory) -> Products:
     return memory.watch(Products)
 
 
-def used(memory, group, site, value) -> Held:
+def used(memory, group, site, value) -> HeldRegister:
     """A thread reads a register."""
     return _by_thread(memory, group, site, value, value, "reads")
 
 
-def replaced(memory, group, site, value, before) -> Held:
+def replaced(memory, group, site, value, before) -> HeldRegister:
     """A thread writes a register, in which ``before`` was."""
     return _by_thread(memory, group, site, value, before, "overwrites")
 
 
-def _by_thread(memory, group, site, value, before, does: str) -> Held:
+def _by_thread(memory, group, site, value, before, does: str) -> HeldRegister:
     found = products(memory)
-    if isinstance(before, Held):
+    if isinstance(before, HeldRegister):
         _refuse_unfinished(found, group, site, before, does, (SUM, FACTOR))
-    now = value.now if isinstance(value, Held) else value
-    return Held(now, np.array([[THREAD], [-1], [found.now], [site]]))
+    now = value.now if isinstance(value, HeldRegister) else value
+    return HeldRegister(now, np.array([[THREAD], [-1], [found.now], [site]]))
 
 
-def _refuse_unfinished(found: Products, group, site, value: Held, does: str, users: tuple) -> None:
+def _refuse_unfinished(found: Products, group, site, value: HeldRegister, does: str, users: tuple) -> None:
     """Raise WarpgroupMisuse for the first lane with a product of such users that is not waited for."""
     who, number, _, by = np.broadcast_to(value.by, (4, group.size))
     pending = (number >= found.finished[group.lanes]) & np.isin(who, users)
@@ -296,7 +296,7 @@ def _unfinished(machine, lane: int, site: int, by: int, does: str, whose: str) -
     )
 
 
-def _refuse_unfenced(found: Products, group, site, value: Held, is_sum: bool) -> None:
+def _refuse_unfenced(found: Products, group, site, value: HeldRegister, is_sum: bool) -> None:
     """Raise WarpgroupMisuse where a fence is missing before a product that uses the register."""
     who, _, time, by = np.broadcast_to(value.by, (4, group.size))
     unfenced = time >= found.fenced[group.lanes]
@@ -340,7 +340,7 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
     seen: set[int] = set()
     for registers, is_sum in ((sums, True), (factors, False)):
         for value in registers:
-            if not isinstance(value, Held) or id(value.by) in seen:
+            if not isinstance(value, HeldRegister) or id(value.by) in seen:
                 continue
             seen.add(id(value.by))
             _refuse_unfenced(found, group, site, value, is_sum)
@@ -368,13 +368,13 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
     )
     number = found.committed[group.lanes]
     by = [np.stack(np.broadcast_arrays(who, number, found.now, site)) for who in (SUM, FACTOR)]
-    of_d = [Held(np.ascontiguousarray(column), by[0]) for column in lanes.T]
-    return of_d + [Held(np.broadcast_to(r, (group.size,)), by[1]) for r in own]
+    of_d = [HeldRegister(np.ascontiguousarray(column), by[0]) for column in lanes.T]
+    return of_d + [HeldRegister(np.broadcast_to(r, (group.size,)), by[1]) for r in own]
 
 
 def _plain(memory, group, site, value: Any) -> np.ndarray:
     """The elements of a register."""
-    value = value.now if isinstance(value, Held) else value
+    value = value.now if isinstance(value, HeldRegister) else value
     if isinstance(value, Tainted):
         value.refuse(group, "multiplies it", memory.program.sites[site])
     return value
