@@ -13,11 +13,12 @@ to keep about 14 significant bits of such a sum (DeepSeek-V3's report, see chapt
 
 The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
 in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is a
-``HeldRegister``: the value and who used it last. The translator asks ``read`` and ``written`` of the registers that a
-kernel's products can reach (``registers_of``), and of no others. The manual's rules, where a ``mov`` from a
-register or of a constant is no use, since compilers put both where they like: a thread uses a register of a
-product that nobody has waited for; a product uses a register that a thread has used since the warp group's
-last ``wgmma.fence``; a product accumulates in registers of a product of another shape without a fence.
+``HeldRegister``: the value and who used it last. The translator asks ``read`` and ``written`` of the
+registers that a kernel's products can reach (``registers_of``), and of no others. These are refused: a thread
+uses a register of a product that nobody has waited for; a product uses a register that a thread has used
+since the warp group's last ``wgmma.fence``; a product accumulates in registers of a product of another shape
+without a fence; a warp group's first product without one. A ``mov`` from a register or of a constant is no
+use here, though it is one in the manual: compilers put both where they like.
 """
 
 from __future__ import annotations
