@@ -14,6 +14,8 @@ from warplab.evidence.declare import experiment
 
 LADDER = Path(__file__).with_name("hopper_ladder.cu").read_text(encoding="utf-8")
 BOX = (64, 128)  # of k and of rows: what one request of TMA brings, 16 KiB
+#: How the fifth kernel arrives at the other block's barrier, and how its first version did.
+ARRIVES, RELEASES = "mbarrier.arrive.shared::cluster", "mbarrier.arrive.release.cluster.shared::cluster"
 #: Kernel: rows and columns of a block's tile, its threads, its stages, whether it takes tensor maps.
 RUNGS = {
     "threads_copy": (128, 128, 256, 2, False),
@@ -94,6 +96,9 @@ def hopper_ladder(where):
     """c = a bT in BF16, sums in FP32, beside the library; the kernels run on compute capability 9.0 alone."""
     hopper = torch.cuda.get_device_capability() == (9, 0)
     launchers = {name: on_cuda(name) for name in RUNGS} if hopper else {}
+    if hopper:
+        name = "a_cluster_shares"
+        launchers[f"{name}, release.cluster"] = on_cuda(name, LADDER.replace(ARRIVES, RELEASES))
     for n in (2048, 4096, 8192):
         a, b = torch.randn(2, n, n, device=where, dtype=torch.bfloat16)
         expected, c = a @ b.T, torch.empty(n, n, device=where, dtype=torch.bfloat16)

@@ -17,7 +17,7 @@ typedef __nv_bfloat16 bf16;
 constexpr int DEEP = 64;                        // of k in a tile
 constexpr int BOX = 128;                        // rows of a tile that one request of TMA brings
 constexpr unsigned BOX_BYTES = BOX * DEEP * 2;  // 16 KiB
-constexpr int GROUP = 16;                       // rows of tiles that are under way at once, for the sake of L2
+constexpr int GROUP = 32;                       // rows of tiles that are under way at once, for the sake of L2
 
 struct alignas(64) TensorMap { unsigned long long opaque[16]; };
 
@@ -59,10 +59,12 @@ __device__ void arrive(unsigned barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(barrier) : "memory");
 }
 
-__device__ void arrive_at(unsigned barrier, unsigned block)  // at the same barrier of a block of the cluster
+// At the same barrier of a block of the cluster. Nothing that this thread wrote is announced by it: with
+// .release.cluster it would be, and on an H100 wait for all of the thread's writes, in each stage.
+__device__ void arrive_at(unsigned barrier, unsigned block)
 {
     asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there]; }"
+                 "mbarrier.arrive.shared::cluster.b64 _, [there]; }"
                  :: "r"(barrier), "r"(block) : "memory");
 }
 
@@ -70,13 +72,6 @@ __device__ void wait(unsigned barrier, unsigned parity)
 {
     asm volatile("{ .reg .pred done;\n"
                  "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again; }" :: "r"(barrier), "r"(parity) : "memory");
-}
-
-__device__ void wait_of_cluster(unsigned barrier, unsigned parity)  // what other blocks did before is seen, too
-{
-    asm volatile("{ .reg .pred done;\n"
-                 "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
                  "@!done bra again; }" :: "r"(barrier), "r"(parity) : "memory");
 }
 
@@ -144,7 +139,7 @@ template <int OPEN> __device__ void wait_for_products()  // until at most OPEN g
 
 // ---- what several kernels do
 
-// The tile of c that a block makes: 16 rows of tiles down, then the next column, so that blocks that run at the
+// The tile of c that a block makes: 32 rows of tiles down, then the next column, so that blocks that run at the
 // same time read the same rows of a and b.
 __device__ void place(int tiles_m, int tiles_n, int& row, int& col)
 {
@@ -401,7 +396,7 @@ a_cluster_shares(const __grid_constant__ TensorMap a, const __grid_constant__ Te
         for (int step = 0; threadIdx.x == 0 && step < k / DEEP; ++step) {
             unsigned stage = stages + step % STAGES * STAGE_BYTES, barrier = full + step % STAGES * 8;
             if (step >= STAGES)
-                wait_of_cluster(empty + step % STAGES * 8, step / STAGES % 2 ^ 1);
+                wait(empty + step % STAGES * 8, step / STAGES % 2 ^ 1);
             expect(barrier, STAGE_BYTES);  // a box of its own, and one from each block
             fetch(stage, a, step * DEEP, row * 128, barrier);
             fetch_for_both(stage + (1 + rank) * BOX_BYTES, b, step * DEEP, col * 256 + rank * 128, barrier);
