@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 # Three processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
 PYTEST := $(RUN) -m pytest autograder/tests -n 3 --dist loadscope
 
-.PHONY: help course venv book editions exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
+.PHONY: help course venv book editions slides exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test       everything that a change can break"
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
 	@echo "make editions   the whole book as one PDF, in _build/html/editions (needs a Chromium)"
+	@echo "make slides     a lecture of forty minutes for each chapter, in _build/html/slides"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
 	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
 	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"
@@ -36,6 +37,9 @@ book exercises sample: venv
 # Pages that are up to date are not built again; the start page offers what was made.
 editions: book
 	@$(RUN) -m workshop.editions
+
+slides: book
+	@$(RUN) -m workshop.slides
 
 # Form, names and layers: everything that can be said of the code without running it.
 LINT := --config autograder/pyproject.toml

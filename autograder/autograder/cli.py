@@ -21,7 +21,7 @@ app = typer.Typer(
 # a folder or a disk that takes no file, whichever command wants to write there
 NO_PLACE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
-    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG),
+    *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP, errno.EINVAL),
 }
 for group in (own_notebooks, preparing, grading_a_class, after_hand_in, passing_back):
     app.add_typer(group.commands)
@@ -40,11 +40,12 @@ def run(app: typer.Typer, program: str) -> None:
         print(f"{program}: {problem}", file=sys.stderr)
         raise SystemExit(problem.status) from None
     except OSError as problem:
-        if problem.errno not in NO_PLACE or problem.filename is None:
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT)  # a write that finds no room names no file
+        where = problem.filename2 or problem.filename or ("a file" if full else None)
+        if problem.errno not in NO_PLACE or where is None:
             raise
         print(
-            f"{program}: cannot use {problem.filename2 or problem.filename}: {problem.strerror}; "
-            "put that right, or name another place",
+            f"{program}: cannot use {where}: {problem.strerror}; put that right, or name another place",
             file=sys.stderr,
         )
         raise SystemExit(2) from None

@@ -60,11 +60,12 @@ def archive(
     listed, where = submissions / f"{assignment.name}.places.csv", {}
     if listed.exists():
         rows = read_rows(listed, "that names the columns file and student", ("file", "student"))
-        where = {row["student"]: row["file"].split(".zip/")[0] for _, row in rows}
+        found = ((row["student"], name(row["file"].split(".zip/")[0])) for _, row in rows)
+        where = {student: prefix for student, prefix in found if prefix}  # the newest from there
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, page in pages_of(assignment, out).items():
-            prefix = name(where.get(guard(student), ""))
+            prefix = where.get(guard(student), "")
             if prefix:
                 packed.writestr(f"{prefix}{assignment.notebook}.html", page)
             yield student, "" if prefix else "`autograder collect` took no file from there of this student"

@@ -5,6 +5,7 @@ It is the memory that lets a second run skip what is already graded.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -107,6 +108,8 @@ def read_record(path: Path) -> StoredRecord | None:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write bytes so that the file is old or new, never half."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and not path.is_file() and not path.is_dir():  # /dev/null stays a device
+        raise OSError(errno.EINVAL, "not a regular file", str(path))
     fresh = path.with_name(f".{path.name}.new")
     fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
     try:

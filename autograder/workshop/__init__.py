@@ -5,5 +5,6 @@ claims/      the ledger and its arithmetic   conformance/    numba-cuda's own te
 numerals.py  numbers that prose states       bootstrap.py    `make venv`
 contributed.py  records that readers send    serve.py       `make serve`
 browser.py   the Chromium of this machine    editions/    `make editions`
+slides/      `make slides`, a lecture for each chapter
 gpu_hour.py  all that is wanted of a GPU that is lent for minutes
 """

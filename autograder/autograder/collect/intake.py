@@ -85,7 +85,9 @@ def collect(
         row, one = _take_in(student, found, assignment, into)
         rows.append(row)
         left += _beside(found, one, row, assignment)
-        places |= {guard(written_out(one.place)): guard(row.student)} if one else {}
+        if one:  # the newest stands last
+            places.pop(guard(written_out(one.place)), None)
+            places[guard(written_out(one.place))] = guard(row.student)
         if one and one.received is not None:
             times[guard(row.student)] = one.received
         elif row.state in ("new", "replaced"):

@@ -1,5 +1,6 @@
-"""The commands before a class: try the machine, write and release the problem sets."""
+"""The commands before a class: plan it, try the machine, write and release the problem sets."""
 
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,46 @@ from autograder.user_error import UserError
 
 commands = typer.Typer()
 BEFORE, WRITING = "Before a class", "Write problem sets"
+
+
+@commands.command(rich_help_panel=BEFORE)
+def plan(
+    weeks: Annotated[int | None, typer.Option(help="A term of so many weeks, a meeting each.")] = None,
+    hours: Annotated[int | None, typer.Option(help="Or a workshop of so many hours.")] = None,
+    study: Annotated[float, typer.Option(help="Of a term: a student's hours a week outside class.")] = 6,
+    begin: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Its first day (default: next Monday).")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Folder of the two files (default: plan/).")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    course: Root = None,
+) -> None:
+    """Write a syllabus, and a table of dates to edit: the chapters, sets and stars that fit."""
+    from autograder.layout import find_root
+    from autograder.syllabus import term, workshop
+
+    root, today = find_root(course), date.today()
+    first = begin.date() if begin else today + timedelta(days=7 - today.weekday())
+    if weeks is not None and hours is None:
+        made = term(root, weeks, study, first)
+    elif hours is not None and weeks is None:
+        made = workshop(root, hours, first)
+    else:
+        raise UserError("say --weeks 12 or --hours 8, one of the two")
+    to = to or root / "plan"
+    files = {to / "syllabus.md": made.syllabus, to / "dates.csv": made.dates}
+    if there := [path for path in files if path.exists()]:
+        raise UserError(f"{shown(there[0], root)} is there and stays as it is; name another folder with --to")
+    typer.echo(made.syllabus)
+    for name, why in made.left.items():
+        typer.echo(f"{name} is left out: {why}")
+    if not (yes or typer.confirm(f"Write it and its dates into {shown(to, root)}?")):
+        raise AnswerIsNo("nothing was written")
+    to.mkdir(parents=True, exist_ok=True)
+    for path, text in files.items():
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+        typer.echo(f"{shown(path, root)}: written")
 
 
 @commands.command(rich_help_panel=BEFORE)

@@ -26,6 +26,7 @@ from autograder.user_error import UserError
 
 COURSE = "how-a-gpu-works"
 NAMES = ("first_name", "last_name", "email")
+NAMELESS = "(no name)"  # formgrader shows it behind the id, where it would show "None, None"
 Edits = Mapping[str, Any]  # of what a person entered: {"score" or "comment", a space and the grade id: value}
 
 
@@ -95,7 +96,8 @@ class CourseGradebook:
         """The roster's names, for formgrader."""
         known: Any = {one.id: one for one in self.gradebook.students}
         for student, person in people.items():
-            told = *person.first_and_last, person.email
+            named = person.first_name or person.last_name
+            told = *(person.first_and_last if named else (NAMELESS, student)), person.email
             names: Any = {key: text or None for key, text in zip(NAMES, told, strict=True)}
             if student not in known or any(getattr(known[student], key) != names[key] for key in NAMES):
                 self.gradebook.update_or_create_student(student, **names)
@@ -154,7 +156,9 @@ class CourseGradebook:
         """
         self._class = {}
         with self.transaction():
-            self.gradebook.update_or_create_student(student)
+            one: Any = self.gradebook.update_or_create_student(student)
+            if one.first_name is None and one.last_name is None:
+                one.first_name, one.last_name = NAMELESS, student
             extra: dict[str, Any] = {} if received is None and same_file else {"timestamp": received}
             submission = self.gradebook.update_or_create_submission(assignment.name, student, **extra)
             notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)

@@ -5,8 +5,10 @@ exit status tells the truth.
 import os
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
+from conftest import ROOT
 from grading import answers, hand_in, make_course, notebook
 
 from autograder import cli, grade
@@ -104,6 +106,40 @@ def test_where_no_file_can_be_written_every_command_says_so_in_one_line(command,
     *words, target = words
     status, _, err = command(*words, tmp_path / target)
     assert status == 2 and f"cannot use {tmp_path / 'file'}" in one_line(err)
+
+
+@pytest.mark.parametrize("target", ["/proc/x/page.html", "pipe"])
+def test_where_the_system_lets_nobody_write_is_one_line_too(command, tmp_path, target):
+    os.mkfifo(tmp_path / "pipe")
+    status, _, err = command("worked", "ps01", "--to", tmp_path / target)
+    assert status == 2 and "cannot use " in one_line(err)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_plan_is_shown_before_it_is_written_and_writes_over_nothing(command, tmp_path, monkeypatch):
+    asked = ("plan", "--course", ROOT, "--begin", "2027-02-01", "--to", tmp_path / "plan")
+    monkeypatch.setattr("sys.stdin", StringIO("n\n"))
+    status, out, err = command(*asked, "--weeks", 12)
+    assert status == 1 and "| 5 | 5 Memory: the desk and the door |" in out and "nothing was written" in err
+    assert not (tmp_path / "plan").exists()
+    assert command(*asked, "--weeks", 12, "--yes")[0] == 0
+    assert "2027-02-01,given,ps01\n" in (tmp_path / "plan/dates.csv").read_text()
+    status, _, err = command(*asked, "--hours", 8, "--yes")
+    assert status == 2 and "syllabus.md is there and stays as it is" in one_line(err)
+
+
+@pytest.mark.parametrize(
+    "words, complaint",
+    [
+        ((), "say --weeks 12 or --hours 8"),
+        (("--weeks", 12, "--hours", 8), "one of the two"),
+        (("--hours", 0), "--hours 0: expected 1 to 40"),
+        (("--weeks", 12, "--study", 2), "a chapter alone takes up to 3.2 hours"),
+    ],
+)
+def test_a_plan_that_cannot_be_made_says_why(command, words, complaint):
+    status, _, err = command("plan", "--course", ROOT, *words)
+    assert status == 2 and complaint in one_line(err)
 
 
 def test_a_folder_in_the_place_of_a_page_is_named_and_nothing_is_left(command, tmp_path):

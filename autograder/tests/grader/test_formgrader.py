@@ -202,6 +202,7 @@ def test_an_instructor_grades_by_hand_and_a_regrade_keeps_it(course, server, pag
     ada = page.locator("tr", has=page.get_by_text("ada", exact=True))
     ada.get_by_text("30 / 40").wait_for()
     assert "needs manual grading" in ada.inner_text()
+    assert "ada, (no name)" in ada.inner_text() and "None, None" not in page.content()
 
     open_submission(page, server, "ada")
     assert "ps04/matmul_register_tiled: 5 points left open" in page.inner_text("#notebook")

@@ -89,6 +89,18 @@ def test_pages_go_back_by_the_names_with_which_the_work_came(root, work, tmp_pat
         list_.unlink()
 
 
+def test_a_page_goes_back_by_the_name_of_the_newest_file_from_there(root, work, tmp_path):
+    newest = f"lovelaceada_12_503_{FILE}"
+    for number, name in enumerate((newest, f"lovelaceada_12_502_{FILE}", newest, f"ada/{FILE}")):
+        text = work("ada").replace("# ada", f"# ada\\n# {number}")
+        say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", {name: text}))
+    grade(root)
+    say(root, "give-back", "ps01", "--to", "canvas", status=1)  # bob's came from elsewhere
+    assert "lovelaceada_12_503_ps01_tiny.html" in names_in(root / "grades/ps01_feedback_canvas.zip")
+    for list_ in root.glob("submitted/*.csv"):
+        list_.unlink()
+
+
 def test_gradescopes_archive_says_whose_and_when_and_its_list_is_no_work(root, work, tmp_path):
     top = "assignment_9_export"
     about = """submission_1:

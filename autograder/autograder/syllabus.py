@@ -1,0 +1,197 @@
+"""A syllabus and its dates, from what chapters and sets say of their minutes, hours and points."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from pathlib import Path
+
+from autograder.csv_tables import csv_text
+from autograder.layout import assignment_names, load_assignment
+from autograder.user_error import UserError
+from warplab.rendering import render
+
+ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12)  # which chapters stay where not all fit
+TOGETHER = (11, 12)  # in one week
+A_DAY = 8  # hours of a workshop
+GIVEN = 2  # weeks for a set
+MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
+MINUTES = re.compile(r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more")
+HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*")
+
+
+@dataclass(frozen=True)
+class TaughtChapter:
+    """hours: to read, run and solve its problems."""
+
+    number: int
+    title: str
+    hours: float
+
+
+@dataclass(frozen=True)
+class ProblemSet:
+    """chapter: after which it is given, 0 for the warm-ups. stars: the points of its starred tasks."""
+
+    name: str
+    title: str
+    chapter: int
+    hours: float
+    points: float
+    stars: float
+    starred: bool = True
+
+    @property
+    def takes(self) -> float:
+        """Hours; a set's are shared out by points, so that stars that are left out save theirs."""
+        return self.hours * (1 if self.starred else 1 - self.stars / self.points)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """syllabus: Markdown. dates: CSV. left: of each set that is not given, why."""
+
+    syllabus: str
+    dates: str
+    left: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Week:
+    """A week of a term, or an hour of a workshop. own: hours of a student's own time."""
+
+    number: int
+    date: date
+    chapters: tuple[TaughtChapter, ...]
+    given: tuple[ProblemSet, ...] = ()
+    due: tuple[ProblemSet, ...] = ()
+    own: float = 0.0
+
+
+def read_chapters(root: Path) -> list[TaughtChapter]:
+    """The chapters of the book, in order. Raises UserError where they are not here."""
+    found = []
+    for path in sorted((root / "chapters").glob("[0-9][0-9]-*.md")):
+        text = path.read_text(encoding="utf-8")
+        title, minutes = re.search(r"^# (\d+)\. (.*)$", text, re.MULTILINE), MINUTES.search(text)
+        if not title or not minutes:
+            raise UserError(f"{path} has no title with a number, or no line **Minutes.**")
+        found.append(TaughtChapter(int(title[1]), title[2], (int(minutes[1]) + int(minutes[2])) / 60))
+    if not found:
+        raise UserError(
+            f"no chapters in {root / 'chapters'}: a plan needs the whole course, not its package alone"
+        )
+    return found
+
+
+def read_sets(root: Path) -> list[ProblemSet]:
+    """The released sets that say how long they take."""
+    found = []
+    for name in assignment_names(root):
+        released, text, points, stars, starred = load_assignment(root, name), "", 0.0, 0.0, False
+        for cell in released.document["cells"]:
+            if cell["cell_type"] == "markdown" and "nbgrader" not in cell["metadata"]:
+                text += cell["source"] + "\n"
+                if heading := re.search(r"^## (.*)$", cell["source"], re.MULTILINE):
+                    starred = "*" in heading[1]
+            worth = float(cell["metadata"].get("nbgrader", {}).get("points", 0))
+            points, stars = points + worth, stars + worth * starred
+        title, hours = re.search(r"^# Problem set \d+: (.*)$", text, re.MULTILINE), HOURS.search(text)
+        after = re.search(r"after\s+chapter\s+(\d+)", text)
+        if title and hours:
+            long = 1.0 if hours[1] == "an" else float(hours[1])
+            found.append(ProblemSet(name, title[1], int(after[1]) if after else 0, long, points, stars))
+    return found
+
+
+def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
+    """A chapter a week. study: hours a week outside class, for the chapter and the sets. Raises UserError."""
+    check("--weeks", weeks)
+    check("--study", study)
+    chapters = read_chapters(root)
+    lessons = [tuple(one for one in chapters if one.number in TOGETHER)]
+    lessons += [(one,) for one in chapters if one.number not in TOGETHER]
+    kept = sorted(lessons, key=lambda lesson: ORDER.index(lesson[0].number))[:weeks]
+    kept.sort(key=lambda lesson: lesson[0].number)
+    taught = {1 + place * weeks // len(kept): lesson for place, lesson in enumerate(kept)}
+    load = {week: sum(one.hours for one in taught.get(week, ())) for week in range(1, weeks + GIVEN)}
+    if study < max(load.values()):
+        raise UserError(
+            f"--study {study:g}: a chapter alone takes up to {max(load.values()):.1f} hours a week; give more"
+        )
+    week_of = {0: 1} | {one.number: week for week, lesson in taught.items() for one in lesson}
+    given: dict[ProblemSet, tuple[int, int]] = {}
+    left: dict[str, str] = {}
+    for one in in_order(read_sets(root)):
+        if one.chapter not in week_of:
+            left[one.name] = f"chapter {one.chapter} is not taught"
+            continue
+        first = week_of[one.chapter]
+        open_for = range(first, first + (GIVEN if one.chapter else 1))
+        fitting = [
+            version
+            for version in (one, replace(one, starred=False))
+            if all(load[week] + version.takes / len(open_for) <= study for week in open_for)
+        ]
+        if open_for[-1] > weeks:
+            left[one.name] = "the term ends too soon for it"
+        elif not fitting:
+            left[one.name] = f"{study:g} hours a week have no room for it"
+        else:
+            given[fitting[0]] = first, open_for.stop
+            for week in open_for:
+                load[week] += fitting[0].takes / len(open_for)
+    table = [
+        Week(
+            week,
+            begin + timedelta(weeks=week - 1),
+            taught.get(week, ()),
+            tuple(one for one, (first, _) in given.items() if first == week),
+            tuple(one for one, (_, due) in given.items() if due == week),
+            load[week] if week <= weeks else 0,
+        )
+        for week in range(1, weeks + 2)
+    ]
+    return written("term", table, given, left, study=study, weeks=weeks)
+
+
+def workshop(root: Path, hours: int, begin: date) -> Plan:
+    """An hour for a chapter, the rest for the sets. Raises UserError."""
+    check("--hours", hours)
+    by_number = {one.number: one for one in read_chapters(root)}
+    taught = sorted(ORDER[:hours])
+    sets = [one for one in in_order(read_sets(root)) if one.chapter in {0, *taught}]
+    table = [
+        Week(
+            hour + 1,
+            begin + timedelta(days=hour // A_DAY),
+            (by_number[taught[hour]],) if hour < len(taught) else (),
+        )
+        for hour in range(hours)
+    ]
+    return written("workshop", table, sets, {}, hours=hours)
+
+
+def check(option: str, value: float) -> None:
+    if not 1 <= value <= MOST[option]:
+        raise UserError(f"{option} {value:g}: expected 1 to {MOST[option]}")
+
+
+def in_order(sets: list[ProblemSet]) -> list[ProblemSet]:
+    """The sets of the chapters that stay longest, first."""
+    return sorted(sets, key=lambda one: (ORDER.index(one.chapter) if one.chapter else -1, one.name))
+
+
+def written(
+    kind: str, table: list[Week], sets: Iterable[ProblemSet], left: dict[str, str], **told: float
+) -> Plan:
+    sets = sorted(sets, key=lambda one: one.name)
+    text = render("autograder", "syllabus.md.j2", kind=kind, table=table, sets=sets, **told)
+    rows: list[tuple[object, ...]] = [("date", "what", "which")]
+    for week in table:
+        rows += [(week.date, "chapter", one.number) for one in week.chapters]
+        rows += [(week.date, "given", one.name) for one in week.given]
+        rows += [(week.date, "due", one.name) for one in week.due]
+    return Plan(text, csv_text(rows), left)

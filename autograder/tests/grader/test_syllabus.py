@@ -1,0 +1,67 @@
+"""Plans of a term and of a workshop, from the chapters and sets of this course."""
+
+import csv
+import re
+from datetime import date, timedelta
+
+import pytest
+from conftest import ROOT
+
+from autograder.syllabus import ProblemSet, read_chapters, read_sets, term, workshop
+
+BEGIN = date(2027, 2, 1)
+
+
+def rows(plan):
+    return [
+        (date.fromisoformat(day), what, which)
+        for day, what, which in list(csv.reader(plan.dates.split("\n")))[1:-1]
+    ]
+
+
+def test_chapters_and_sets_are_read_from_what_they_say_of_themselves():
+    chapters, sets = read_chapters(ROOT), {one.name: one for one in read_sets(ROOT)}
+    assert [one.number for one in chapters] == list(range(1, 14)) and len(sets) == 15
+    fourth = sets["ps04"]
+    assert (fourth.title, fourth.chapter, fourth.hours, fourth.points, fourth.stars) == (
+        "Matrix multiplication",
+        4,
+        4.5,
+        100,
+        15,
+    )
+    assert (sets["ps00"].chapter, sets["ps00"].hours, sets["ps12"].chapter) == (0, 1, 8)
+
+
+def test_stars_that_are_left_out_save_their_share_of_the_hours():
+    one = ProblemSet("ps09", "Nine", 9, 5.0, 100, 20)
+    assert (one.takes, ProblemSet("ps09", "Nine", 9, 5.0, 100, 20, starred=False).takes) == (5, 4)
+
+
+@pytest.mark.parametrize("weeks, study", [(4, 6), (12, 5), (12, 6), (14, 8), (30, 12)])
+def test_no_week_of_a_term_takes_more_than_a_student_has(weeks, study):
+    plan = term(ROOT, weeks, study, BEGIN)
+    own = [float(hours) for hours in re.findall(r"\| ([\d.]+) h \|$", plan.syllabus, re.MULTILINE)]
+    assert own and max(own) <= study
+    told = rows(plan)
+    given, due = ({which: day for day, kind, which in told if kind == what} for what in ("given", "due"))
+    assert given.keys() == due.keys() and given.keys() | plan.left.keys() == {
+        one.name for one in read_sets(ROOT)
+    }
+    assert all(due[name] - given[name] == timedelta(weeks=1 if name == "ps00" else 2) for name in given)
+    assert max(due.values()) <= BEGIN + timedelta(weeks=weeks)
+    chapters = [int(which) for _, kind, which in told if kind == "chapter"]
+    assert chapters == sorted(chapters) and len(chapters) == (weeks if weeks < 12 else 13)
+
+
+def test_a_term_of_fourteen_weeks_has_two_without_a_chapter():
+    free = [line for line in term(ROOT, 14, 8, BEGIN).syllabus.split("\n") if "work on the sets" in line]
+    assert [line.split(" | ")[0] for line in free] == ["| 7", "| 14"]
+
+
+def test_a_workshop_has_the_chapters_of_the_books_own_plans():
+    for hours, chapters in ((2, "1 5"), (4, "1 2 4 5"), (8, "1 2 3 4 5 6 7 9")):
+        assert [which for _, _, which in rows(workshop(ROOT, hours, BEGIN))] == chapters.split()
+    long = workshop(ROOT, 16, BEGIN)
+    assert long.syllabus.count("at the keyboard: the problem sets") == 3
+    assert max(day for day, _, _ in rows(long)) == BEGIN + timedelta(days=1)
