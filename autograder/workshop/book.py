@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import yaml
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
 
 from autograder.user_error import UserError
 
@@ -73,6 +75,20 @@ def complaints(log: str) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def run_cells(root: Path) -> None:
+    """Run the cells of the pages that the cache lacks, as many pages at once as there are cores.
+
+    Sphinx would run one page after another. What fails here it runs again, and says why.
+    """
+    cache = get_cache(str(root / "_build" / ".jupyter_cache"))
+    for page in pages(root):
+        file = root / f"{page}.md"
+        if "{code-cell}" in file.read_text(encoding="utf-8"):
+            cache.add_nb_to_project(str(file), read_data={"name": "myst_nb_md", "type": "plugin"})
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    load_executor("local-parallel", cache).run_and_cache(timeout=config["execute"]["timeout"])
+
+
 def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
     """Run jupyter-book in `root`, say how far it is, and return its exit code and its log without colours."""
     command = [
@@ -123,6 +139,8 @@ def build(root: Path, code_changed: bool, say=print) -> None:
         shutil.rmtree(made / "jupyter_execute", ignore_errors=True)
     shutil.rmtree(made / "html" / "reports", ignore_errors=True)
     every_page = code_changed or bool(missing_pages(root))
+    say("    running the cells of the pages")
+    subprocess.run([sys.executable, "-m", "workshop.book", root], cwd=root, capture_output=True)
     code, log = run_sphinx(root, every_page, say)
     (made / "book.log").write_text(log, encoding="utf-8")
     failed_cells = sorted(path.stem for path in (made / "html" / "reports").rglob("*.log"))
@@ -137,3 +155,7 @@ def build(root: Path, code_changed: bool, say=print) -> None:
         "the book was not built (whole log: _build/book.log)\n  "
         + "\n  ".join(reasons or log.splitlines()[-5:])
     )
+
+
+if __name__ == "__main__":
+    run_cells(Path(sys.argv[1]))
