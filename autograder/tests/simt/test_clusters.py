@@ -82,15 +82,15 @@ def test_a_launch_may_say_how_large_its_clusters_are():
     assert run(body, "").reshape(4, 32)[:, 0].tolist() == [10] * 4
 
 
-@pytest.mark.parametrize(
-    "dims, grid, more, said",
-    [
-        ("__cluster_dims__(16)", 16, (), "a cluster of 16 blocks; the limit is 8"),
-        ("__cluster_dims__(2)", 5, (), "grid dimension x is 5, which is no multiple of the 2 blocks"),
-        ("", (4, 3), (0, 0, (1, 2)), "grid dimension y is 3"),
-        ("__cluster_dims__(2)", 4, (0, 0, 4), "compiled for"),
-    ],
-)
+REFUSED = [
+    ("__cluster_dims__(16)", 16, (), "a cluster of 16 blocks; the limit is 8"),
+    ("__cluster_dims__(2)", 5, (), "grid dimension x is 5, which is no multiple of the 2 blocks"),
+    ("", (4, 3), (0, 0, (1, 2)), "grid dimension y is 3"),
+    ("__cluster_dims__(2)", 4, (0, 0, 4), "compiled for"),
+]
+
+
+@pytest.mark.parametrize("dims, grid, more, said", REFUSED)
 def test_clusters_that_cuda_refuses(dims, grid, more, said):
     with pytest.raises(warplab.InvalidLaunch, match=said):
         run("", dims, grid, more=more)
@@ -167,3 +167,45 @@ def test_accesses_to_other_blocks_are_counted_apart():
         assert (part.requests, part.bytes) == (4, 4 * 32 * 4)
     assert p.shared_memory.requests == 8 + 4 + 4 + 2 * 4
     assert "distributed loads" in str(p) and p.as_dict()["distributed_store.bytes"] == 512
+
+
+BARRIERS = f"""__shared__ __align__(8) long long bar;
+    unsigned own = (unsigned)__cvta_generic_to_shared(&bar), theirs, done;
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" :: "r"(own));
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    {SYNC}
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(theirs) : "r"(own), "r"(rank ^ 1));
+"""
+ARRIVES = """asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];"
+                 :: "r"(theirs) : "memory");
+"""
+WAITS = """do {
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], 0;"
+                     "selp.u32 %0, 1, 0, p; }" : "=r"(done) : "r"(own) : "memory");
+    } while (!done);
+"""
+
+
+def test_a_barrier_of_another_block_is_arrived_at():
+    found = run(f"{BARRIERS} *{OTHER} = i; {ARRIVES} {WAITS} out[i] = s[t];").reshape(2, 2, 32)
+    assert (found[:, 0] == [np.arange(32, 64), np.arange(96, 128)]).all() and found[0, 1, 3] == 3
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (f"*{OTHER} = i; {ARRIVES} out[i] = s[t]; {SYNC}", "shared-memory race"),
+        (f"{ARRIVES} *{OTHER} = i; {WAITS} out[i] = s[t]; {SYNC}", "shared-memory race"),
+        (f"{ARRIVES} if (rank) return; {WAITS}", "which nothing keeps from leaving"),
+        (f"if (rank) {ARRIVES} {WAITS}", r"waits? for phase 0 .* will for ever: 0 of 32 arrivals"),
+        ("own = theirs;" + WAITS, "an address in another block's shared memory as one in its own"),
+        (
+            "long long* p = cluster.map_shared_rank(&bar, rank ^ 1);"
+            + WAITS.replace(".shared::cta", "").replace('"r"(own)', '"l"(p)'),
+            "may do no more than arrive",
+        ),
+    ],
+)
+def test_mistakes_at_a_barrier_of_another_block(body, said):
+    with pytest.raises(warplab.LaunchError, match=said):
+        run(BARRIERS + body)

@@ -309,6 +309,7 @@ class LoadStoreUnit:
         elif space != "local":
             message += f", {self.program.shared_extent(at, size)}"
             if space == "shared" and at >= clusters.OTHERS:
+                message = f"{who} {does} an address in another block's shared memory as one in its own"
                 hint = "ld.shared::cluster and its kin for an address that mapa gave: it is another block's"
             if self.program.dynamic_symbols:
                 hint = (
