@@ -152,6 +152,11 @@ def test_work_between_arrival_and_wait():
     assert (run(body).reshape(2, 2, 32)[0, 0] == 32 + 4 * np.arange(32)).all()
 
 
+def test_relaxed_arrivals_at_the_end_keep_blocks_there():
+    leaves = 'asm volatile("barrier.cluster.arrive.relaxed.aligned; barrier.cluster.wait.aligned;");'
+    assert run(f"s[t] = i; {SYNC} {READS} {leaves}")[5] == 37
+
+
 def test_an_index_beyond_the_neighbours_array_is_told():
     with pytest.raises(warplab.OutOfBounds, match=r"reads s\[32\], whose last element is \[31\]"):
         run(f"s[t] = 0; {SYNC} out[i] = {OTHER}[1]; {SYNC}")

@@ -124,6 +124,7 @@ FORMS = {  # opcode -> {what a warp does: {part: (requests, sectors or wavefront
 NO_ACCESS = {  # their handlers stand among those of memory, and they bring a kernel no data of it
     "mov",
     "cvta",
+    "isspacep",
     "movmatrix",
     "mma",
     "membar",

@@ -2,7 +2,8 @@
 
 A block's shared memory exists from when the block begins until its last thread leaves. So whoever reaches for
 it must know that the block has begun, and some thread of the block must know of the access before the block
-ends (CUDA C++ Programming Guide, "Distributed Shared Memory"). A barrier of the cluster says both.
+ends (CUDA C++ Programming Guide, "Distributed Shared Memory"). A barrier of the cluster says both, also with
+relaxed arrivals, as programs end with.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ class Visits:
     def __init__(self, machine, clocks: Clocks):
         self.machine, self.clocks = machine, clocks
         self.living = np.full(machine.blocks, machine.launch.threads)
-        self.time = np.zeros((machine.cluster_size, machine.lanes), np.int64)
+        self.time, self.round = np.zeros((2, machine.cluster_size, machine.lanes), np.int64)
         self.site_at: dict[int, int] = {}
 
     def add(self, group, site: int, access, offset: int) -> None:
@@ -38,6 +39,8 @@ class Visits:
             i = int(np.flatnonzero(self.living[host] == 0)[0])
             self._refuse(group.lanes[i], int(host[i]), site, "which has left the kernel")
         barrier = machine.cluster_barrier
+        if barrier is not None:
+            self.round[host % size, group.lanes] = barrier.arrived[group.lanes]
         new = np.ones(host.shape, bool) if barrier is None else barrier.waited[group.lanes] == 0
         if new.any():
             lanes, hosts = group.lanes[new], host[new]
@@ -60,7 +63,11 @@ class Visits:
                 continue
             threads = guests + start + machine.first_block * machine.launch.threads
             known = self.clocks.known_of_block(machine.launch, machine.first_block + block, threads)
-            late = np.flatnonzero(known < when[guests])
+            late = known < when[guests]
+            if (barrier := machine.cluster_barrier) is not None:
+                passed = barrier.waited[machine.block_of_lane == block].max()
+                late &= passed <= self.round[block % size, guests + start]
+            late = np.flatnonzero(late)
             if late.size:
                 guest = int(guests[late[0]])
                 said = "which nothing keeps from leaving the kernel before"
