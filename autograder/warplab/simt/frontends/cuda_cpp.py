@@ -270,7 +270,7 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         return int(copies[-1][0].device_ctypes_pointer.value or 0)
 
     values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry))
-    if not launcher.cluster.size and all(param.type in NUMBERS for param in declared):
+    if launcher.cluster == Cluster() and all(param.type in NUMBERS for param in declared):
         config = LaunchConfig(
             grid=launcher.griddim,
             block=launcher.blockdim,
