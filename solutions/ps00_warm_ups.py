@@ -34,8 +34,8 @@ from warplab.check import grade
 # %% [markdown]
 # ## 1. A thread writes its number
 #
-# A *kernel* is a function that many workers run at once; to start it is to **launch** it, and here the third cell
-# does that. One of these workers is a **thread**, and the only thing in which threads differ at first is their
+# A *kernel* is a function that many workers run at once, and the line `@cuda.jit` above a function makes it one. To
+# start it is to **launch** it, and here the third cell does that. One of these workers is a **thread**, and the only thing in which threads differ at first is their
 # number: eight threads have the numbers 0 to 7, and each finds its own in `cuda.threadIdx.x`. A kernel returns
 # nothing; it writes into an array that it is given.
 #

@@ -16,11 +16,11 @@ from warplab.hardware.device import engine_target
 SLIPS = {
     "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3: `return x[",
     "y[0] = x @ x": "a kernel has no `@` and no dot for arrays",
-    "y[:] = x[:]": "a kernel cannot make a list or a new array, and adding or copying slices makes one: use "
+    "y[:] = x[:]": "a kernel cannot make a list, a text or a new array, and adding or copying slices makes one: use "
     "single numbers, in a loop",
-    "y[0] = (x * x).sum()": "a kernel cannot make a list or a new array",
-    "y[0] = np.zeros(3)[0]": "a kernel cannot make a list or a new array",
-    "seen = [1, 2]; y[0] = seen[0]": "a kernel cannot make a list or a new array",
+    "y[0] = (x * x).sum()": "a kernel cannot make a list, a text or a new array",
+    "y[0] = np.zeros(3)[0]": "a kernel cannot make a list, a text or a new array",
+    "seen = [1, 2]; y[0] = seen[0]": "a kernel cannot make a list, a text or a new array",
     "t = cuda.shared.array(32); y[0] = t[0]": "a shared or local array needs a type as well as a shape",
     "t = cuda.shared.array(x.size, float32); y[0] = t[0]": "the shape of a shared or local array must be "
     "constants",

@@ -301,8 +301,9 @@ class _Drawing:
             else:
                 told.append(f"No thread writes {where}, which shall be {value}.")
             if want.size > 1:
-                all_of_them = "All" if len(wrong) == want.size else f"{len(wrong)} of the"
-                told.append(f"{all_of_them} {want.size} places are wrong.")
+                whole = "Both" if want.size == 2 else f"All {want.size}"
+                all_of_them = whole if len(wrong) == want.size else f"{len(wrong)} of the {want.size}"
+                told.append(f"{all_of_them} places are wrong.")
         return " ".join(told)
 
     def _who(self, touch, block):

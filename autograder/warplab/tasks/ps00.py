@@ -4,7 +4,7 @@ import numpy as np
 
 from warplab.tasks.declaration import task
 from warplab.tasks.domain import PLAIN, Values, Whole
-from warplab.tasks.rubric import Bound, Case, Item
+from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 from warplab.tasks.warm_ups import WarmUp
 
 
@@ -44,7 +44,7 @@ class NumberWarmUp(WarmUp):
         return [self.at(rng, {"threads": n}) for n in sizes]
 
     def at(self, rng, place):
-        return Case(f"{place['threads']} threads", {"blocks": 1, "threads": place["threads"]}, "right")
+        return Case(so_many(place["threads"], "thread"), {"blocks": 1, "threads": place["threads"]}, "right")
 
     def result(self, inputs):
         return {"out": ((inputs["threads"],), "int32")}
@@ -71,7 +71,7 @@ class DoubleWarmUp(OneArray):
 
     def at(self, rng, place):
         n = place["threads"]
-        return self.case(f"{n} threads", small(rng, n), 1, n)
+        return self.case(so_many(n, "thread"), small(rng, n), 1, n)
 
     def reference(self, inputs):
         return {"out": 2.0 * inputs["x"]}
@@ -87,7 +87,7 @@ class BoundsWarmUp(OneArray):
 
     def make_cases(self, rng):
         return [
-            self.case(f"{n} numbers, 8 threads", digits(n) if n == 5 else small(rng, n), 1, 8)
+            self.case(f"{so_many(n, 'number')}, 8 threads", digits(n) if n == 5 else small(rng, n), 1, 8)
             for n in (5, int(rng.integers(2, 5)), 8, 1)
         ]
 
@@ -97,7 +97,7 @@ class BoundsWarmUp(OneArray):
 
     def at(self, rng, place):
         n, threads = place["numbers"], place["threads"]
-        return self.case(f"{n} numbers, {threads} threads", small(rng, n), 1, threads)
+        return self.case(f"{so_many(n, 'number')}, {so_many(threads, 'thread')}", small(rng, n), 1, threads)
 
     def reference(self, inputs):
         return {"out": 1.0 + inputs["x"]}
@@ -222,6 +222,7 @@ class BarrierWarmUp(OneArray):
     """Wait for the others."""
 
     entry = "barrier"
+    items = (Item("right", 1, "structure", "The numbers are right, by way of the table"),)
     said = "The barrier lets nobody read before all have written, however far one warp is ahead of the other."
     domain = {"x": Values("float32", PLAIN, "rising", "falling", "signed zeros")}  # and 64 of them
 
@@ -236,6 +237,17 @@ class BarrierWarmUp(OneArray):
 
     def reference(self, inputs):
         return {"out": np.roll(inputs["x"], -8).astype(float)}
+
+    def bounds(self, inputs):
+        """Two warps read x, each once."""
+        return {"right": Bound("global_read.requests", 2, 4, "requests to read")}
+
+    def unshared(self, inputs, counters, launch=()):
+        """Two warps fill the table, and two read it. `x[(t + 8) % 64]` gives the same numbers without it."""
+        asked = counters.get("shared_memory.requests", 0.0)
+        if asked < 4:
+            return f"{number(asked)} requests to the table, where 4 fill and read it: the numbers go through it"
+        return super().unshared(inputs, counters, launch)
 
 
 @task("ps00/pair", points=1)
@@ -274,6 +286,7 @@ class RowSumWarmUp(OneArray):
     """The sum of a row."""
 
     entry = "row_sum"
+    items = (Item("right", 1, "structure", "The sums are right, and each is written once"),)
     said = "Five reads, five additions in a register; a single write is enough."
     domain = {"rows": Whole(upto=65), "columns": Whole(upto=257), "threads": Whole(upto=32)}
 
@@ -295,6 +308,11 @@ class RowSumWarmUp(OneArray):
 
     def reference(self, inputs):
         return {"out": inputs["x"].sum(1, dtype=float)}
+
+    def bounds(self, inputs):
+        """A block is one warp, and writes its sums in one request; a sum in `out` is written for each column."""
+        blocks = inputs["blocks"]
+        return {"right": Bound("global_write.requests", blocks, 2 * blocks, "requests to write")}
 
 
 @task("ps00/atomic", points=1)

@@ -182,7 +182,8 @@ def _points_of_case(task, item, case, outcome):
     if item.kind == "correctness":
         return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
     if wrong:  # and how to save sectors is no help with that
-        return CaseVerdict(case.name, 0.0, f"{ONLY_RIGHT}{wrong}", hints_help=False)
+        alone = all(each.kind != "correctness" for each in task.items)  # nothing else tells of the result
+        return CaseVerdict(case.name, 0.0, wrong if alone else f"{ONLY_RIGHT}{wrong}", hints_help=alone)
     bound, counters = task.bounds_of(case)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
     dodged = dodged or task.unshared(case.inputs, counters, outcome.launch)
