@@ -16,11 +16,11 @@
 # A weather station has noted the rain of every minute for years. What its keeper wants asks many numbers to
 # become few, or to know their neighbours, so somebody has to wait. The art is to wait seldom.
 #
-# **About 4.5 hours** (estimated), after chapter 3. Of the 100 points 6 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
-# the course's tools, write it down as a function, and mend the program.
+# **About 4.5 hours** (estimated; the star about 1 more), after chapter 3. Of the 100 points 6 need a CUDA GPU.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
+# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
+# one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find
+# the cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
 import math

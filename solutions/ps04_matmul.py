@@ -17,11 +17,11 @@
 # is carried from memory to where it is used: for every multiplication, then for every sixteen, then for every
 # sixty-four.
 #
-# **About 4.5 hours** (estimated), after chapter 4. Of the 100 points 8 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
-# the course's tools, write it down as a function, and mend the program.
+# **About 4.5 hours** (estimated; the star about 1.5 more), after chapter 4. Of the 100 points 8 need a CUDA GPU.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
+# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
+# one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find
+# the cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
 import numpy as np

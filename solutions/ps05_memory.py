@@ -17,11 +17,11 @@
 # computes with them. You write the kernels of its chart room: each is right in a few lines, and good only
 # when it asks memory seldom.
 #
-# **About 5.5 hours** (estimated), after chapter 5. Of the 100 points 9 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is given, and you find the
-# cause with the course's tools, write it down as a function, and mend the program.
+# **About 4.5 hours** (estimated; the stars about 1.5 more), after chapter 5. Of the 100 points 9 need a CUDA GPU.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
+# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
+# one costs the row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is given,
+# and you find the cause with the course's tools, write it down as a function, and mend the program.
 
 # %%
 import math
@@ -710,7 +710,8 @@ for name, x in seas.items():
 # thread, in CUDA C++, with its tables ready for the first step:
 #
 # 1. *Wide loads.* A thread's four numbers lie side by side in both tables and in B: fetch each four at once, as a
-#    `float4`, in the three lines that are marked. `*(float4*)&left[p][4 * ty]` is one.
+#    `float4`, in the three lines that are marked. `*(float4*)&left[p][4 * ty]` is one. Count it before and after: where a
+#    count stays as it was, the compiler had made the load wide already.
 # 2. *Copies that run ahead.* Two pairs of tables: while the block computes with one, `cp.async` fills the
 #    other, as in chapter 5. A's tile is transposed on its way, so it keeps plain loads. What will the
 #    counts say, and what would a clock say?

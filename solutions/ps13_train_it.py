@@ -17,10 +17,10 @@
 # envelopes, and the ship with the library for that is not coming. So you write all of it: the kernels of a
 # training step, forward and backward, and then the run in which a network learns with nothing but them.
 #
-# **About 8 hours** (estimated), after chapter 13. Of the 100 points 1 needs a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row.
+# **About 8 hours** (estimated; the stars about 7 more), after chapter 13. Of the 100 points 1 needs a CUDA GPU.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
+# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
+# one costs the row.
 
 # %%
 import math
@@ -334,7 +334,7 @@ grade("ps13/activation", activation)
 # rounding error, and the mean has to be taken away before anything is squared.
 #
 # The row *sectors* counts 64 rows of 96: a row that is fetched once and kept, in shared memory or in
-# registers, earns it all, and so does a second fetch forward.
+# registers, earns it all, and so does a second fetch forward. Backward each is fetched once.
 
 
 # %% solution="layer_norm"

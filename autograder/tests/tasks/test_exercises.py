@@ -50,3 +50,31 @@ def test_a_notebook_is_one_that_jupyterlab_vs_code_and_colab_open_alike(path):
 
 def test_there_is_a_notebook_for_every_set():
     assert [path.parent.name for path in NOTEBOOKS] == [f"ps{number:02}" for number in range(15)]
+
+
+def hours_of(path):
+    """(those that everybody needs, those of the tasks with a star): the chapters' minutes for words, cells and
+    guesses, and two and a half for each line that a stub asks for, fifteen for a written answer.
+    """
+    minutes, star = {False: 0.0, True: 0.0}, False
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        source, graded = "".join(cell["source"]), cell["metadata"].get("nbgrader", {})
+        text = " ".join(re.findall(r'"""(.*?)"""', source, re.DOTALL)) if graded.get("solution") else ""
+        if cell["cell_type"] == "markdown":
+            for title in re.findall(r"^## (.*)$", source, re.MULTILINE):
+                star = "*" in title
+            minutes[star] += len(source.split()) / 100 + 15 * bool(graded.get("solution"))
+            continue
+        lines = sum(map(int, re.findall(r"\b(\d+) lines?(?=[.,])", text)))
+        guesses = len(re.findall(r"\b(?:predict|puzzle)\(", source))
+        minutes[star] += 1 + 4 * guesses + len(text.split()) / 100 + 2.5 * lines
+    return minutes[False] / 60, minutes[True] / 60
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
+def test_a_set_stays_within_the_hours_of_its_head(path):
+    head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
+    said = re.search(r"\*\*About ([\d.]+) hours\*\* \(estimated(?:; the stars? about ([\d.]+) more)?\)", head)
+    needed, starred = hours_of(path)
+    assert needed <= 1.05 * float(said[1])
+    assert needed + starred <= 1.05 * (float(said[1]) + float(said[2] or 0))
