@@ -53,8 +53,8 @@ def test_there_is_a_notebook_for_every_set():
 
 
 def hours_of(path):
-    """(those that everybody needs, those of the tasks with a star): the chapters' minutes for words, cells and
-    guesses, and two and a half for each line that a stub asks for, fifteen for a written answer.
+    """Hours for what has no star, and for the stars: the chapters' minutes for words, cells and guesses, 2.5
+    for each line that a stub asks for, and 15 for a written answer.
     """
     minutes, star = {False: 0.0, True: 0.0}, False
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:

@@ -246,7 +246,7 @@ class BarrierWarmUp(OneArray):
         """Two warps fill the table, and two read it. `x[(t + 8) % 64]` gives the same numbers without it."""
         asked = counters.get("shared_memory.requests", 0.0)
         if asked < 4:
-            return f"{number(asked)} requests to the table, where 4 fill and read it: the numbers go through it"
+            return f"{number(asked)} requests to the table, where 4 fill and read it: use it"
         return super().unshared(inputs, counters, launch)
 
 
@@ -310,7 +310,7 @@ class RowSumWarmUp(OneArray):
         return {"out": inputs["x"].sum(1, dtype=float)}
 
     def bounds(self, inputs):
-        """A block is one warp, and writes its sums in one request; a sum in `out` is written for each column."""
+        """A block is one warp, and writes its sums in one request; a sum in `out` takes one a column."""
         blocks = inputs["blocks"]
         return {"right": Bound("global_write.requests", blocks, 2 * blocks, "requests to write")}
 
