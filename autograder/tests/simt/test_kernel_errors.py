@@ -16,8 +16,8 @@ from warplab.hardware.device import engine_target
 SLIPS = {
     "return x[0]": "a kernel returns nothing: write the result into one of its arrays (line 3: `return x[",
     "y[0] = x @ x": "a kernel has no `@` and no dot for arrays",
-    "y[:] = x[:]": "a kernel cannot make a list, a text or a new array, and adding or copying slices makes one: use "
-    "single numbers, in a loop",
+    "y[:] = x[:]": "a kernel cannot make a list, a text or a new array, and adding or copying slices "
+    "makes one: use single numbers, in a loop",
     "y[0] = (x * x).sum()": "a kernel cannot make a list, a text or a new array",
     "y[0] = np.zeros(3)[0]": "a kernel cannot make a list, a text or a new array",
     "seen = [1, 2]; y[0] = seen[0]": "a kernel cannot make a list, a text or a new array",
