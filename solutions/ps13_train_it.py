@@ -334,7 +334,7 @@ grade("ps13/activation", activation)
 # rounding error, and the mean has to be taken away before anything is squared.
 #
 # The row *sectors* counts 64 rows of 96: a row that is fetched once and kept, in shared memory or in
-# registers, earns it all, and so does a second fetch forward. Backward each is fetched once.
+# registers, earns it all, and so does a second fetch forward, but not backward.
 
 
 # %% solution="layer_norm"
