@@ -36,6 +36,7 @@ from warplab.simt.frontends import numba_hook as _numba_hook
 from warplab.simt.frontends import triton_hook as _triton_hook
 from warplab.simt.frontends.cuda_cpp import cuda_kernel
 from warplab.simt.frontends.ptx_kernel import ptx_kernel
+from warplab.simt.frontends.tensor_map import tensor_map
 from warplab.simt.machine_code import MachineCode, machine_code
 from warplab.simt.profile import Profile, profile
 from warplab.simt.sanitizer.constants import UnsetConstant
@@ -93,6 +94,7 @@ __all__ = [
     "report",
     "specs",
     "step",
+    "tensor_map",
     "timeline",
     "torch_device",
     "vram",

@@ -140,7 +140,6 @@ def test_a_struct_travels_by_value_and_an_array_of_structs_by_address():
 @pytest.mark.parametrize(
     "statement, name",
     [
-        ('asm volatile("cp.async.bulk.prefetch.L2.global [%0], 16;" :: "l"(x));', "cp.async.bulk"),
         ("x[0] = clock64();", "clock64"),
         ('unsigned s; asm volatile("mov.u32 %0, %%smid;" : "=r"(s)); x[0] = s;', "smid"),
     ],

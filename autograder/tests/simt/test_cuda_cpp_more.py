@@ -429,11 +429,9 @@ extern "C" __global__ void k(float* x)
         "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%1, %1}, %0, %0, 1, 1, 1, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%1}, %0, %0, 1;",
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%2, %2, %2, %2}, %0, %0, 1, 1, 1, 0, 1;",
-        "cp.async.bulk.commit_group;",
-        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
-        "[%1], [%0, {%1, %1}], [%1];",
-        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%1], 16;",
         "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%1], %1, [%1];",
+        "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
+        "[%1], [%0, {%1, %1, %1}], [%1], {%1};",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",
         "mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 "
         "{%1, %1, %1, %1}, {%1, %1, %1, %1}, {%1, %1}, {%1, %1, %1, %1};",

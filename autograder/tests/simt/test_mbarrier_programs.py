@@ -186,9 +186,26 @@ def test_a_mistake_around_a_copy_is_found(fetch, compute_capability_8_0, mistake
 
 
 @pytest.mark.slow
-def test_a_copy_in_bulk_is_refused_with_what_to_do_instead(fetch):
-    with pytest.raises(warplab.UnsupportedInstruction, match="cp.async.bulk.* WARPLAB_ARCH=sm_80"):
-        fetch[1, 256](np.zeros(768, np.int32), np.zeros(768, np.int32), 0)
+def test_on_newer_chips_one_thread_has_tma_copy(fetch):
+    x = np.arange(768, dtype=np.int32).reshape(3, 256)
+    y = np.zeros_like(x)
+    p = warplab.profile(fetch[1, 256], x, y, 0)
+    np.testing.assert_array_equal(y, x[:, ::-1])
+    assert (p.tma_load.requests, p.tma_load.sectors, p.tma_load.shared_bytes) == (3, 96, 3072)
+    assert p.global_load.requests == p.shared_store.requests == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "mistake, error, said",
+    [
+        (1, warplab.UnfinishedCopy, r"fetch.cu:16: .* reads tile\[.*its own copy in bulk \(fetch.cu:14\)"),
+        (2, warplab.SharedRace, r"fetch.cu:14: .* writes tile\[.* reads? \(fetch.cu:16\)"),
+    ],
+)
+def test_a_mistake_around_a_copy_by_tma_is_found(fetch, mistake, error, said):
+    with pytest.raises(error, match=said):
+        fetch[1, 256](np.zeros(768, np.int32), np.zeros(768, np.int32), mistake)
 
 
 ALONE = """

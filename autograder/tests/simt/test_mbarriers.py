@@ -206,9 +206,36 @@ def test_memory_is_data_again_after_inval():
     assert run(body + "st.global.u32 [%out], %n;")[0] == 9
 
 
-def test_what_counts_bytes_is_refused_by_name():
-    with pytest.raises(warplab.UnsupportedInstruction, match="complete_tx"):
-        run("mbarrier.complete_tx.shared.b64 [bar], 4;")
+def test_a_phase_waits_for_arrivals_and_bytes_whichever_come_last():
+    steps = [  # of phases 0, 1 and 2: what is done, and whether phase 0, 1 or 2 is complete then
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 32", 0, 0),
+        ("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [bar], 16", 0, 0),
+        ("mbarrier.complete_tx.shared::cta.b64 [bar], 16", 0, 1),
+        ("mbarrier.complete_tx.shared::cta.b64 [bar], 48", 1, 0),
+        ("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [bar], 48", 1, 0),
+        ("mbarrier.arrive.shared::cta.b64 _, [bar]", 1, 1),
+        ("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 0", 2, 1),
+    ]
+    body = "mbarrier.init.shared.b64 [bar], 1;"
+    for i, (step, phase, _) in enumerate(steps):
+        body += f"{step};\nmbarrier.test_wait.parity.shared.b64 p, [bar], {phase % 2};"
+        body += f"selp.b32 %n, 1, 0, p;\nst.global.u32 [%out+{4 * i}], %n;"
+    assert run(body)[: len(steps)].tolist() == [done for *_, done in steps]
+
+
+@pytest.mark.parametrize(
+    "steps, said",
+    [
+        ("mbarrier.complete_tx.shared.b64 [bar], 16; mbarrier.arrive.shared.b64 _, [bar];", "16 bytes more"),
+        (
+            "mbarrier.expect_tx.shared.b64 [bar], 1048575; mbarrier.expect_tx.shared.b64 [bar], 1;",
+            "1,048,575",
+        ),
+    ],
+)
+def test_bytes_that_no_phase_expects_and_too_many_are_refused(steps, said):
+    with pytest.raises(warplab.BarrierMisuse, match=said):
+        run(f"mbarrier.init.shared.b64 [bar], 1; {steps}")
 
 
 ROUND = """

@@ -93,10 +93,10 @@ def test_arguments_that_are_not_the_kernels(args, said):
 
 def test_an_instruction_that_the_engine_lacks_is_refused_by_name():
     text = SCALE.replace(
-        "mov.u32 %r1, %tid.x;", "mov.u32 %r1, %tid.x;\n    cp.async.bulk.commit_group;"
-    ).replace("sm_80", "sm_90")
+        "mov.u32 %r1, %tid.x;", "mov.u32 %r1, %tid.x;\n    wgmma.fence.sync.aligned;"
+    ).replace("sm_80", "sm_90a")
     kernel = warplab.ptx_kernel(text, "scale")
-    with pytest.raises(warplab.UnsupportedInstruction, match="cp.async.bulk.commit_group"):
+    with pytest.raises(warplab.UnsupportedInstruction, match="wgmma.fence"):
         kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
 
 
@@ -170,7 +170,15 @@ def test_what_lies_beyond_the_parameters_cannot_be_loaded():
         kernel[1, 64](np.int32(7), np.zeros(64, np.int32), np.int32(9))
 
 
-def test_a_parameters_address_is_none_in_memory():
-    text = CHOOSE.replace("mov.b64 %rd0, one;", "mov.b64 %rd3, one;\ncvta.param.u64 %rd0, %rd3;")
-    with pytest.raises(warplab.UnsupportedInstruction, match="the address of a parameter as one of memory"):
-        warplab.ptx_kernel(text, "choose")[1, 64](np.int32(7), np.zeros(64, np.int32), np.int32(9))
+def test_a_parameters_generic_address_is_one_of_memory_that_is_only_read():
+    text = CHOOSE.replace("ld.param.b32 %r2", "ld.b32 %r2")
+    for register, name in (("%rd0", "one"), ("%rd1", "other")):
+        text = text.replace(
+            f"mov.b64 {register}, {name};", f"mov.b64 %rd3, {name};\ncvta.param.u64 {register}, %rd3;"
+        )
+    out = np.zeros(64, np.int32)
+    warplab.ptx_kernel(text, "choose")[1, 64](np.int32(7), out, np.int32(9))
+    assert out.tolist() == [7, 9] * 32
+    writes = text.replace("ld.b32 %r2, [%rd2];", "st.b32 [%rd2], %r1;")
+    with pytest.raises(warplab.OutOfBounds, match="the kernel's parameters, which is read-only"):
+        warplab.ptx_kernel(writes, "choose")[1, 64](np.int32(7), out, np.int32(9))

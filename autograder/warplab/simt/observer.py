@@ -11,6 +11,8 @@ class Observer:
     ``offset`` and ``width`` are bytes; of a read of uninitialised memory an observer may answer with the
     arguments of ``taint.loaded``. ``missed``: a shuffle reads lanes that take no part, by ``warp.shuffle``'s
     ``missing``; the answer is what lanes ``got``.
+    ``bulk``: a part of a copy that TMA makes, whose group has a lane for each word or 16 bytes; by default an
+    access like others.
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
@@ -27,6 +29,9 @@ class Observer:
     def branched(self, machine, group, block, guard, uniform): ...
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values): ...
+
+    def bulk(self, machine, group, site, access, width, space, what, values):
+        self.accessed(machine, group, site, access, 0, width, space, what, values)
 
     def missed(self, machine, group, site, missing, got):
         return got

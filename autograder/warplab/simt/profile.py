@@ -30,6 +30,9 @@ KINDS = ("load", "store", "atomic", "read", "write", "memory")
 MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
     **{f"global_{kind}": ("requests", "sectors", "sectors_per_request", "bytes") for kind in KINDS},
     **{f"shared_{kind}": ("requests", "wavefronts", "bank_conflicts") for kind in KINDS},
+    **{
+        f"tma_{kind}": ("requests", "sectors", "bytes", "shared_bytes", "sectors_saved") for kind in KINDS[:2]
+    },
 }
 DISTRIBUTED = tuple(f"distributed_{kind}" for kind in KINDS[:3])
 NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
@@ -228,6 +231,14 @@ class Profile(Counts):
             if part.requests:
                 value = f"{part.requests:,} requests, {part.bytes:,} bytes, in shared memory of other blocks"
                 rows.append((f"{name.replace('_', ' ')}s", value))
+        for label, part in (("TMA loads", self.tma_load), ("TMA stores", self.tma_store)):
+            if part.requests:
+                saved = f"; multicast saves {part.sectors_saved:,} sectors" if part.sectors_saved else ""
+                value = (
+                    f"{part.requests:,} requests, {part.sectors:,} sectors, {part.bytes:,} bytes, "
+                    f"{part.shared_bytes:,} bytes in shared memory{saved}"
+                )
+                rows.append((label, value))
         if self.atomics.requests:
             part = self.atomics
             value = (
@@ -457,6 +468,13 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         for c in (p, line_of(instr)):
             if space == "local":
                 c.local_requests += traffic.requests
+                continue
+            if space == "tma":
+                part = c.tma_load if kind == "load" else c.tma_store
+                part.requests += traffic.requests
+                part.sectors += traffic.sectors
+                part.shared_bytes += int(traffic.moved)
+                part.sectors_saved += traffic.saved
                 continue
             part = getattr(c, f"{'distributed' if space == 'cluster' else space}_{kind}")
             part.requests += traffic.requests

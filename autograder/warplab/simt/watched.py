@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numba import cuda
@@ -15,6 +17,7 @@ from warplab.simt.frontends import mlir_hook, triton_hook
 from warplab.simt.frontends.cuda_cpp import ConfiguredKernel
 from warplab.simt.frontends.launch import LaunchContext
 from warplab.simt.frontends.numba_hook import compiled_for, is_configured, launch_on_engine
+from warplab.simt.frontends.tensor_map import TensorMap
 from warplab.simt.frontends.torch_hook import is_tensor
 
 MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
@@ -123,9 +126,11 @@ def on_host(args: tuple) -> Iterator[tuple]:
     """
     copies: dict[int, tuple] = {}  # by the argument's id: itself, its copy, and what that held before
 
-    def here(value):
+    def here(value) -> Any:
         if type(value) is tuple:
             return tuple(map(here, value))
+        if isinstance(value, TensorMap):
+            return replace(value, array=here(value.array))
         if id(value) in copies:
             return copies[id(value)][1]
         if is_tensor(value) and value.device.type == "cuda":
@@ -149,6 +154,8 @@ def on_host(args: tuple) -> Iterator[tuple]:
 
 def _copied(value):
     """A copy of a kernel's argument that a sample may write to; numbers as they are."""
+    if isinstance(value, TensorMap):
+        return replace(value, array=_copied(value.array))
     if isinstance(value, tuple):
         return tuple(_copied(v) for v in value)
     if hasattr(value, "copy_to_host"):

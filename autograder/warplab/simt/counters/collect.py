@@ -27,7 +27,9 @@ class Traffic:
     """Counts of one memory instruction in one memory space. A generic address reveals its space only when
     it runs, and may reach another one the next time.
 
-    ``moved``: bytes that lanes asked for, summed over requests. For atomics: the ``lanes`` that took part,
+    ``moved``: bytes that lanes asked for, summed over requests. Of copies by TMA, in the space "tma", the
+    bytes in shared memory, and ``saved``: sectors that blocks would have read beside if each had fetched for
+    itself what one multicast brought. For atomics: the ``lanes`` that took part,
     distinct ``addresses`` summed over requests, and the ``most`` lanes on one address in one request.
     """
 
@@ -40,6 +42,7 @@ class Traffic:
     addresses: int = 0
     most: int = 0
     bytes: int = 0  # to other blocks' shared memory
+    saved: int = 0
 
     @property
     def passes(self) -> float:
@@ -199,6 +202,18 @@ class Counters(Observer):
             wavefronts, ideal = access.pattern[key]
             t.wavefronts += wavefronts
             t.ideal += ideal
+
+    def bulk(self, machine, group, site, access, width, space, what, values):
+        t = self.traffic.setdefault((site, "tma"), Traffic())
+        t.requests += group.started.size if group.asks else 0
+        if space != "global":
+            t.moved += group.size * width
+            return
+        thread = np.zeros(group.size, np.int64)
+        thread[group.started] = 1
+        new = np.unique(np.cumsum(thread) << 40 | access.offset >> SECTOR_SHIFT, return_index=True)[1]
+        t.sectors += new.size
+        t.saved += int(group.saved[new].sum())
 
 
 def compiled(function):

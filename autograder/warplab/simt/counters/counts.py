@@ -33,6 +33,18 @@ class Global:
 
 
 @dataclass
+class Tma(Global):
+    """Copies by TMA to or from global memory: a request for each, however large, the distinct ``sectors`` of
+    each, and the bytes of them in shared memory, of a multicast in each block that gets it.
+
+    ``sectors_saved``: by multicast, against a copy for each block.
+    """
+
+    shared_bytes: int = 0
+    sectors_saved: int = 0
+
+
+@dataclass
 class Shared:
     """Accesses to shared memory: warp ``requests`` and ``wavefronts``.
 
@@ -84,7 +96,8 @@ class Counts:
     Every access is of one kind, whatever form it has: a ``load`` (``ld`` of any width, cache and space of
     address, ``ldmatrix``, ``wmma.load``, the first half of ``cp.async``; constants lie in global memory), a
     ``store`` (``st``, ``stmatrix``, ``wmma.store``, the second half of ``cp.async``), or an ``atomic``
-    (``atom`` and ``red``), which Nsight Compute counts apart from both.
+    (``atom`` and ``red``), which Nsight Compute counts apart from both. Copies by TMA are counted
+    by themselves (a reduction is a ``tma_store``), and in ``_read``, ``_write`` and ``_memory`` too.
 
     A bound on the work of a kernel takes the quantities in which no kind can stand for another unseen:
     ``_read`` is loads and atomics, ``_write`` stores and atomics, and ``_memory`` is all that was touched,
@@ -106,6 +119,8 @@ class Counts:
     distributed_store: Distributed = field(default_factory=Distributed)
     distributed_atomic: Distributed = field(default_factory=Distributed)
     atomics: Atomics = field(default_factory=Atomics)
+    tma_load: Tma = field(default_factory=Tma)
+    tma_store: Tma = field(default_factory=Tma)
     local_requests: int = 0
     warp_instructions: int = 0
     thread_instructions: int = 0
@@ -116,11 +131,11 @@ class Counts:
 
     @property
     def global_read(self) -> Global:
-        return self.global_load + self.global_atomic
+        return self.global_load + self.global_atomic + self.tma_load
 
     @property
     def global_write(self) -> Global:
-        return self.global_store + self.global_atomic
+        return self.global_store + self.global_atomic + self.tma_store
 
     @property
     def global_memory(self) -> Global:
@@ -178,6 +193,6 @@ def scale(counts, factor: float) -> None:
             setattr(counts, f.name, round(value * factor))
 
 
-SCALED = {f.name for kind in (Counts, Global, Distributed, Atomics) for f in fields(kind)} - {
+SCALED = {f.name for kind in (Counts, Global, Tma, Distributed, Atomics) for f in fields(kind)} - {
     "most_lanes_on_one_address"
 }

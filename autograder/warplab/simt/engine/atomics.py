@@ -4,6 +4,8 @@ as some order on a GPU would have it.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from warplab.simt.engine.fp16 import close, open_
@@ -51,7 +53,7 @@ def update(
     index: np.ndarray,
     operation: str,
     value: np.ndarray,
-    compare: np.ndarray,
+    compare: Any,
     wants_old: bool,
 ):
     """Apply ``operation`` at ``view[index]`` for every lane. Returns the old values if ``wants_old``, else

@@ -9,14 +9,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine import mbarrier
+from warplab.simt.engine import bulk_copies, mbarrier
 from warplab.simt.engine.async_copies import copies
 from warplab.simt.engine.loadstore import slots_of
 from warplab.simt.ptx.parser import Imm
 
 
 def cp(code, instr):
-    """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; the bulk copies of the TMA are refused."""
+    """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; and the copies of TMA (``bulk_copies``)."""
+    if "bulk" in instr.mods:
+        bulk_copies.bulk(code, instr)
+        return
     form = instr.mods[1] if instr.mods[:1] == ("async",) and len(instr.mods) > 1 else ""
     if form == "commit_group":
         code.emit("async_copies.copies(memory).commit(group)")
@@ -28,12 +31,6 @@ def cp(code, instr):
         code.emit(f"mbarrier.track({where}, {'noinc' in instr.mods})")
     elif form in ("ca", "cg"):
         _start_copy(code, instr)
-    elif form == "bulk":
-        raise code.unsupported(
-            instr,
-            "a copy of the unit that compute capability 9.0 has for them; with the environment variable "
-            "WARPLAB_ARCH=sm_80 cuda::memcpy_async is compiled to copies that the engine does",
-        )
     else:
         raise code.unsupported(instr)
 

@@ -71,7 +71,10 @@ ATOMIC = f"global shared shared::cluster {WEAK_OR_STRONG} noftz {' '.join(atomic
 COPIED = (
     f"async commit_group wait_group wait_all mbarrier arrive noinc global shared shared::cluster {LEVELS}"
 )
-IN_BULK = "bulk bulk_group tensor 1d 2d 3d 4d 5d tile prefetch L2 read mbarrier::complete_tx::bytes"
+IN_BULK = (
+    "bulk bulk_group tensor 1d 2d 3d 4d 5d tile prefetch L2 read mbarrier::complete_tx::bytes "
+    f"multicast::cluster reduce noftz {' '.join(atomics.OPERATIONS)}"
+)
 OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
 
@@ -288,7 +291,10 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "red": row(form(INTEGERS | FLOATS | HALVES, atomics.atomic, ATOMIC), writes=never, memory="atomic"),
     "cp": row(form(ANY, cp_async.cp, f"{COPIED} {IN_BULK}"), writes=never, memory="copy"),
     "prefetch": row(
-        form(ANY, movement.nothing, "global local L1 L2 L2::evict_last L2::evict_normal"), writes=never
+        form(
+            ANY, movement.nothing, "global local param const tensormap L1 L2 L2::evict_last L2::evict_normal"
+        ),
+        writes=never,
     ),
     "createpolicy": row(
         form(
@@ -304,7 +310,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
             ANY,
             movement.fence,
             f"{SCOPES} gl sc acq_rel acquire release proxy alias async global shared "
-            "shared::cluster mbarrier_init",
+            "shared::cluster mbarrier_init tensormap::generic",
         ),
         writes=never,
     ),
@@ -330,9 +336,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
             BITS_64,
             mbarrier.mbarrier,
             "init inval arrive arrive_drop noComplete test_wait try_wait parity pending_count "
-            "release acquire relaxed cta cluster shared shared::cluster",
+            "expect_tx complete_tx release acquire relaxed cta cluster shared shared::cluster",
         ),
-        writes=unless("init", "inval"),
+        writes=mbarrier.has_result,
         polls=when("test_wait", "try_wait"),
     ),
     "bra": row(form(ANY, _ends_its_block, "uni"), writes=never),

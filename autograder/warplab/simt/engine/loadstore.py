@@ -47,12 +47,24 @@ class LoadStoreUnit:
         data = self.machine.launch.params[name]
         return np.frombuffer(data, dtype, 1, offset)
 
-    def param_at(self, group, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
-        """What lies at addresses in the space of parameters: LLVM chooses between two parameters so."""
+    def parameter(self, address: np.ndarray) -> np.ndarray:
+        """Generic addresses of parameters, which are then read-only global memory."""
+        machine = self.machine
+        if machine.parameters is None:
+            data = self._parameters()
+            machine.parameters = self.space.add(data, "the kernel's parameters", writable=False)
+        return address + np.uint64(machine.parameters.base - PARAMETERS)
+
+    def _parameters(self) -> np.ndarray:
         parameters = self.program.function.params
         data = np.zeros(max(p.offset + p.size for p in parameters), np.uint8)
         for p in parameters:
             data[p.offset : p.offset + p.size] = np.frombuffer(self.machine.launch.params[p.name], np.uint8)
+        return data
+
+    def param_at(self, group, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
+        """What lies at addresses in the space of parameters: LLVM chooses between two parameters so."""
+        data = self._parameters()
         width, at = np.dtype(dtype).itemsize, address.view(np.int64) + (offset - PARAMETERS)
         if at.min() < 0 or at.max() + width > data.size:
             message = f"a thread reads outside of the kernel's parameters, which have {data.size} bytes"

@@ -19,6 +19,7 @@ from warplab.simt.engine import clusters
 from warplab.simt.engine.absent_lanes import AbsentLanes
 from warplab.simt.engine.address_space import NOWHERE, AddressSpace, Region
 from warplab.simt.engine.barriers import note_who_left
+from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
 from warplab.simt.engine.loadstore import LoadStoreUnit
@@ -146,7 +147,7 @@ class Machine:
         if self.program.grid_barrier:  # all blocks meet: they run as one chunk
             per_chunk = self.launch.blocks
         self.printed: list[str] = []
-        self.grid_workspace = None
+        self.grid_workspace = self.parameters = None
         try:
             blocks = self.launch.blocks if self.sample is None else self.sample.size
             for start in range(0, blocks, per_chunk):
@@ -156,8 +157,9 @@ class Machine:
                 for o in [*self.observers]:  # some leave
                     o.done(self)
         finally:
-            if self.grid_workspace is not None:
-                self.space.remove(self.grid_workspace)
+            for region in (self.grid_workspace, self.parameters):
+                if region is not None:
+                    self.space.remove(region)
             if self.printed:
                 print("".join(self.printed), end="", flush=True)
 
@@ -179,6 +181,8 @@ class Machine:
         # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
         self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
+        if self.program.copies_in_bulk:
+            self.memory.watch(BulkWatch)
 
     def special(self, name: str) -> np.ndarray:
         """``%tid.x`` and its kin as uint32, one element where all lanes agree."""

@@ -1,7 +1,8 @@
 """``mbarrier``: barriers that are objects in shared memory, at which threads arrive and for which they wait.
 
 An object has a phase, from 0 on, and counts: how many arrivals each phase expects, and how many are pending.
-With the last of these the phase is complete, and the next begins (PTX ISA, "mbarrier"). Whoever arrives gets
+With the last of these the phase is complete, and the next begins (PTX ISA, "mbarrier"); but a phase that
+expects bytes, which copies in bulk bring, is not before they are there. Whoever arrives gets
 a token, which says of which object and which phase it is and how many arrivals were pending. A wait does not
 stop a thread: it tells whether the phase is complete, and programs ask again, so the machine lets others run
 meanwhile. What an asynchronous copy signals is done at once, as the engine copies at once: ``async_copies``
@@ -42,10 +43,14 @@ ONE = np.ones(1, np.int64)
 
 
 def mbarrier(code, instr):
-    """``mbarrier.init``, ``inval``, ``arrive``, ``arrive_drop``, ``test_wait``, ``try_wait`` and
-    ``pending_count``; what counts bytes (``expect_tx``, ``complete_tx``) is refused.
+    """``mbarrier.init``, ``inval``, ``arrive``, ``arrive_drop``, ``test_wait``, ``try_wait``,
+    ``pending_count``, ``expect_tx`` (alone, and with an arrival) and ``complete_tx``.
     """
     form, operands = instr.mods[0], instr.operands
+    if form in ("expect_tx", "complete_tx"):
+        count = code.use(operands[1], "u4")
+        code.emit(f"mbarrier.{form}({place(code, instr, operands[0])}, {count})")
+        return
     if form == "pending_count":
         site = code.site(instr)
         expression = f"mbarrier.pending_count(memory, group, {site}, {code.use(operands[1], 'u8')})"
@@ -59,6 +64,9 @@ def mbarrier(code, instr):
     where = place(code, instr, operands[1])
     if form in ("arrive", "arrive_drop"):
         given = code.use(operands[2], "u4") if len(operands) > 2 else "mbarrier.ONE"
+        if "expect_tx" in instr.mods:
+            code.emit(f"mbarrier.expect_tx({where}, {given})")
+            given = "mbarrier.ONE"
         how = f"{form == 'arrive_drop'}, {'noComplete' in instr.mods}, {orders}, {operands[0] == Reg('_')}"
         code.define(operands[0], f"mbarrier.arrive({where}, {given}, {how})", "u8")
     elif form in ("test_wait", "try_wait"):
@@ -67,6 +75,11 @@ def mbarrier(code, instr):
         code.define(operands[0], f"mbarrier.wait({where}, {sought}, {parity}, {orders})", "?")
     else:
         raise code.unsupported(instr)
+
+
+def has_result(instr) -> bool:
+    """Whether the first operand is a register that the instruction writes."""
+    return instr.mods[0] not in ("init", "inval", "expect_tx", "complete_tx")
 
 
 def place(code, instr, address) -> str:
@@ -84,6 +97,7 @@ class Mbarriers(Observer):
         words = machine.shared.size // SIZE
         self.live = np.zeros(words, bool)
         self.expected, self.pending, self.phase = np.zeros((3, words), np.int64)
+        self.bytes = np.zeros(words, np.int64)  # that copies in bulk have still to bring ("tx-count")
         self.awaited = np.zeros(words, bool)  # somebody, for the phase before this one
         self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)  # lane, synchronised, site
         self.number = np.zeros(words, np.int64)
@@ -95,10 +109,10 @@ class Mbarriers(Observer):
         return (self.number[words] << 32) + self.phase[words] - back
 
     def signal(self, words: np.ndarray, count: np.ndarray) -> None:
-        """Make arrivals, and begin the next phase where they were the last."""
+        """Make arrivals, and begin the next phase where they were the last and no bytes are missing."""
         self.in_vain = 0
         np.subtract.at(self.pending, words, count)
-        ended = np.unique(words[self.pending[words] == 0])
+        ended = np.unique(words[(self.pending[words] == 0) & (self.bytes[words] == 0)])
         if ended.size:
             self.phase[ended] += 1
             self.pending[ended], self.awaited[ended] = self.expected[ended], False
@@ -170,13 +184,33 @@ class _Use:
         return self.found.name(self.machine, int(self.words[i]))
 
     @property
+    def phases(self) -> np.ndarray:
+        return self.found.phases(self.words)
+
+    @property
     def within(self) -> np.ndarray:
         """The words, counted in the block's own shared memory."""
         return (self.words * SIZE % self.machine.shared_stride // SIZE).astype(np.uint64)
 
     def tell_arrived(self) -> None:
         for observer in self.machine.observers:
-            observer.arrived(self.machine, self.group.lanes, self.found.phases(self.words))
+            observer.arrived(self.machine, self.group.lanes, self.phases)
+
+    def refuse_bytes(self) -> None:
+        """Refuse more bytes than were expected, after the last arrival of a phase or in sum."""
+        left, pending = self.found.bytes[self.words], self.found.pending[self.words]
+        self.refuse(
+            (left < 0) & (pending == 0),
+            lambda i: (
+                f"ends a phase of {{}} to which copies in bulk have brought {-left[i]:,} bytes more "
+                "than expect_tx announced"
+            ),
+            "the bytes that expect_tx announces, which is the box's whole size, before the phase's last "
+            "arrival; and that one thread alone starts each copy",
+        )
+        self.refuse(
+            abs(left) > MOST, f"makes {{}} count more than {MOST:,} bytes", "smaller copies, or more barriers"
+        )
 
 
 def init(memory, group, site, space, base, offset, count):
@@ -193,7 +227,7 @@ def init(memory, group, site, space, base, offset, count):
     )
     found.live[words] = True
     found.expected[words] = found.pending[words] = count
-    found.phase[words], found.awaited[words] = 0, True
+    found.phase[words], found.awaited[words], found.bytes[words] = 0, True, 0
     found.maker[words], found.made_at[words] = group.lanes, found.synchronised
     found.made_by[words] = site
     found.number[words] = found.numbers + np.arange(words.size)
@@ -201,7 +235,7 @@ def init(memory, group, site, space, base, offset, count):
 
 
 def inval(memory, group, site, space, base, offset):
-    use = _live(memory, group, site, space, base, offset, "invalidates {}")
+    use = live(memory, group, site, space, base, offset, "invalidates {}")
     use.found.live[use.words] = False
 
 
@@ -209,7 +243,7 @@ def arrive(memory, group, site, space, base, offset, count, drops, incomplete, o
     """The tokens. ``incomplete``: the arrival must not complete the phase. ``tokenless``: nobody takes them,
     as there are none of another block's object.
     """
-    use = _live(memory, group, site, space, base, offset, "arrives at {}", tokenless)
+    use = live(memory, group, site, space, base, offset, "arrives at {}", tokenless)
     found, words = use.found, use.words
     count = np.broadcast_to(count, words.shape).astype(np.int64)
     use.refuse(count < 1, "arrives at {} with the count 0", "the count")
@@ -222,7 +256,31 @@ def arrive(memory, group, site, space, base, offset, count, drops, incomplete, o
     if drops:
         np.subtract.at(found.expected, words, count)
     found.signal(words, count)
+    use.refuse_bytes()
     return token
+
+
+def expect_tx(memory, group, site, space, base, offset, count):
+    """The current phase waits for ``count`` bytes more."""
+    use = live(memory, group, site, space, base, offset, "expects bytes at {}", True)
+    np.add.at(use.found.bytes, use.words, np.broadcast_to(count, use.words.shape).astype(np.int64))
+    use.refuse_bytes()
+
+
+def complete_tx(memory, group, site, space, base, offset, count):
+    """What a copy of so many bytes would signal."""
+    brought(live(memory, group, site, space, base, offset, "brings bytes to {}", True), count)
+
+
+def brought(use: _Use, count) -> None:
+    """Copies that each lane has started bring ``count`` bytes: all that the lane did before, and the copy,
+    happens before the phase is complete.
+    """
+    use.tell_arrived()
+    found, words = use.found, use.words
+    np.subtract.at(found.bytes, words, np.broadcast_to(count, words.shape).astype(np.int64))
+    use.refuse_bytes()
+    found.signal(words, np.zeros(words.shape, np.int64))
 
 
 def track(memory, group, site, space, base, offset, counted: bool):
@@ -231,7 +289,7 @@ def track(memory, group, site, space, base, offset, counted: bool):
 
     counted: the phase already expects this arrival (``.noinc``); otherwise the pending count grows by one.
     """
-    use = _live(memory, group, site, space, base, offset, "lets copies arrive at {}")
+    use = live(memory, group, site, space, base, offset, "lets copies arrive at {}")
     found, words = use.found, use.words
     if counted:
         _refuse_arrivals(use, found.pending[words] - _before(words, ONE) - 1, False)
@@ -246,7 +304,7 @@ def track(memory, group, site, space, base, offset, counted: bool):
 
 def wait(memory, group, site, space, base, offset, sought, parity: bool, orders: bool):
     """Whether the phase is complete, by lane. sought: its token, or with ``parity`` its lowest bit."""
-    use = _live(memory, group, site, space, base, offset, "waits for {}")
+    use = live(memory, group, site, space, base, offset, "waits for {}")
     found, words = use.found, use.words
     sought = np.broadcast_to(sought, words.shape)
     if parity:
@@ -322,7 +380,7 @@ def _visit(machine, group, site, access, offset, allowed: bool) -> None:
             observer.visited(machine, group, site, access, offset)
 
 
-def _live(memory, group, site, space, base, offset, does: str, reaches_others=False) -> _Use:
+def live(memory, group, site, space, base, offset, does: str, reaches_others=False) -> _Use:
     """The same for objects that must be initialised, by another thread with a barrier or fence since."""
     use = _use(memory, group, site, space, base, offset, reaches_others)
     found = use.found
@@ -384,11 +442,23 @@ def _never(use: _Use):
     found, word, lanes = use.found, int(use.words[0]), use.group.lanes
     expected = int(found.expected[word])
     others = f" and {lanes.size - 1} more wait" if lanes.size > 1 else " waits"
+    done, missing = expected - int(found.pending[word]), int(found.bytes[word])
+    if missing > 0:
+        raise use.machine.program.error(
+            NoProgress,
+            use.site,
+            f"{use.machine.thread_name(lanes[0])}{others} for phase {found.phase[word]} of the mbarrier "
+            f"{use.name(0)} and will for ever: {missing:,} of the bytes that it expects have not come, and "
+            f"no thread starts another copy; {done:,} of {expected:,} arrivals are made",
+            "the bytes that expect_tx announces: what the copies of this phase bring, which is a box's whole "
+            "size, also where it lies beyond the array; a copy that nobody starts, or that completes at "
+            "another barrier",
+        )
     raise use.machine.program.error(
         NoProgress,
         use.site,
         f"{use.machine.thread_name(lanes[0])}{others} for phase {found.phase[word]} of the mbarrier "
-        f"{use.name(0)} and will for ever: {expected - int(found.pending[word]):,} of {expected:,} arrivals "
+        f"{use.name(0)} and will for ever: {done:,} of {expected:,} arrivals "
         "are made, and no thread makes another",
         "the number of arrivals that the barrier was initialised for; a branch or a return by which "
         "some threads do not arrive; two threads that each wait for what the other does afterwards",

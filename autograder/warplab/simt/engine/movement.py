@@ -39,7 +39,10 @@ def cvta(code, instr):
     """``cvta``: from an address in a space to a generic one, with ``.to`` back."""
     d, a = instr.operands
     if space_of(instr) == "param":
-        raise code.unsupported(instr, "the address of a parameter as one of memory")
+        if "to" in instr.mods:
+            raise code.unsupported(instr)
+        code.define(d, f"memory.parameter({code.use(a, 'u8')})", "u8")
+        return
     base, given = WINDOW.get(space_of(instr), 0), code.use(a, "u8")
     if not base:
         code.define(d, given, "u8")
@@ -106,6 +109,10 @@ def fence(code, instr):
 
     The sanitizer wants to know of fences, and whether they reach other blocks.
     """
+    if "proxy" in instr.mods:
+        if "async" in instr.mods:
+            code.emit("memory.watch(bulk_watch.BulkWatch).fence_proxy(group)")
+        return
     wide = bool({"gl", "gpu", "sys", "cluster"} & set(instr.mods))
     if wide or "cta" in instr.mods:
         code.emit(f"memory.fence(group, {wide})")

@@ -109,7 +109,8 @@ class Program:
         self.globals: dict[str, Region] = {}
         for number, function in enumerate(self.module.functions):
             symbols[function] = CODE + 16 * number  # what a function pointer holds
-        for v in self.module.variables + self.function.variables:
+        variables = self.module.variables + self.function.variables
+        for v in variables:
             if v.space == "shared":
                 if v.size == 0:
                     self.dynamic_symbols.append(v.name)
@@ -136,7 +137,8 @@ class Program:
                 self.globals[v.name] = region
                 symbols[v.name] = region.base
         if self.dynamic_symbols:
-            self.shared_static = -(-self.shared_static // 16) * 16
+            aligned = max(16, *(v.align for v in variables if v.name in self.dynamic_symbols))
+            self.shared_static = -(-self.shared_static // aligned) * aligned
             named = _named_in(self.function) & {*self.dynamic_symbols}
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
@@ -210,6 +212,11 @@ class Program:
         """Whether the kernel has a fence, or an access that is one too."""
         instrs = [*self.sites, *(i for b in self.blocks for i in b.instrs)]
         return any(i.opcode in ("fence", "membar") or {"release", "acq_rel"} & set(i.mods) for i in instrs)
+
+    @cached_property
+    def copies_in_bulk(self) -> bool:
+        """Whether TMA copies for the kernel."""
+        return any(i.opcode == "cp" and "bulk" in i.mods for b in self.blocks for i in b.instrs)
 
     @cached_property
     def guesses(self) -> frozenset[int]:

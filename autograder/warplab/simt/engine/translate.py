@@ -21,6 +21,8 @@ import numpy as np
 
 from warplab.simt.engine import (
     async_copies,
+    bulk_copies,
+    bulk_watch,
     clusters,
     cp_async,
     external,
@@ -46,6 +48,8 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
     "np": np,
     **modules_for_wrapped(
         async_copies,
+        bulk_copies,
+        bulk_watch,
         clusters,
         cp_async,
         external,

@@ -12,8 +12,10 @@ from collections.abc import Callable
 import numpy as np
 
 from warplab.simt.abi import NUMBERS, c_number, word
+from warplab.simt.engine.tensor_maps import ALIGNED
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.arguments import describe
+from warplab.simt.frontends.tensor_map import Encode, TensorMap, on_engine
 from warplab.simt.frontends.torch_hook import OF_ML_DTYPES, is_tensor
 from warplab.simt.ptx.parser import Param
 
@@ -34,32 +36,45 @@ _DTYPES = {*_FLOATING.values(), *OF_ML_DTYPES}
 
 
 def parameters(
-    declared: list[Param], args, place: Place, kernel: str, types: list[str] | None = None
+    declared: list[Param],
+    args,
+    place: Place,
+    kernel: str,
+    types: list[str] | None = None,
+    encode: Encode = on_engine,
 ) -> list[bytes]:
     """The bytes of each parameter that the PTX declares.
 
-    types: the parameters' C++ types where the mangled name has them (``symbols.parameter_types``). Raises
-    InvalidLaunch for a wrong number of arguments, a wrong type or a wrong size.
+    types: the parameters' C++ types where the mangled name has them (``symbols.parameter_types``).
+    encode: makes tensor maps. Raises InvalidLaunch for a wrong number of arguments, a wrong type or size.
     """
     if len(declared) != len(args):
         raise InvalidLaunch(f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=kernel)
     for number, (wanted, value) in enumerate(zip(types or (), args), 1):
         _same_floats(wanted, value, f"number {number}", kernel)
     return [
-        _one(param, value, f"number {number}", place, kernel)
+        _one(param, value, f"number {number}", place, kernel, encode)
         for number, (param, value) in enumerate(zip(declared, args, strict=True), 1)
     ]
 
 
-def _one(param: Param, value, name: str, place: Place, kernel: str) -> bytes:
+def _one(param: Param, value, name: str, place: Place, kernel: str, encode: Encode) -> bytes:
+    if isinstance(value, TensorMap):
+        address = _address(value.array, name, place, kernel) or 0
+        data, align = value.encoded(address, encode, name, kernel), ALIGNED
+        return _fitting(param, data, align, "", name, kernel)
     address = _address(value, name, place, kernel)
     if address is not None:
         return word(address)
     if param.type in NUMBERS and isinstance(value, bool | int | float | np.number | np.bool_):
         return c_number(param.type, value, name, kernel).tobytes()
-    data, align = record(value, name, place, kernel)
+    packed = " (made with align=True, fields lie as in C)" if isinstance(value, np.void) else ""
+    return _fitting(param, *record(value, name, place, kernel), packed, name, kernel)
+
+
+def _fitting(param: Param, data: bytes, align: int, packed: str, name: str, kernel: str) -> bytes:
+    """A struct's bytes, if they are as many as the kernel wants, and aligned alike."""
     if len(data) != param.size:
-        packed = " (made with align=True, fields lie as in C)" if isinstance(value, np.void) else ""
         raise InvalidLaunch(
             f"argument {name} has {len(data)} bytes{packed}, and the kernel wants {param.size}", kernel=kernel
         )

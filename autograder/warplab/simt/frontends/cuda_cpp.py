@@ -37,6 +37,7 @@ from warplab.simt.frontends.numba_hook import core_stream
 from warplab.simt.frontends.shared_shapes import shaped
 from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
+from warplab.simt.frontends.tensor_map import on_cuda
 from warplab.simt.frontends.torch_hook import is_tensor, refuse
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare, text_of
@@ -266,10 +267,13 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
             refuse(value, name, "cuda")
             return value.data_ptr()
         array = host_array(value, name)
-        copies.append((cuda.to_device(array), array))
-        return int(copies[-1][0].device_ctypes_pointer.value or 0)
+        there = next((copy for copy, same in copies if same is value), None)
+        if there is None:  # one copy of an array for all arguments that name it, tensor maps among them
+            there = cuda.to_device(array)
+            copies.append((there, value))
+        return int(there.device_ctypes_pointer.value or 0)
 
-    values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry))
+    values = parameters(declared, args, place, launcher.kernel.name, parameter_types(entry), on_cuda)
     if launcher.cluster == Cluster() and all(param.type in NUMBERS for param in declared):
         config = LaunchConfig(
             grid=launcher.griddim,
@@ -293,5 +297,5 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
             allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
             _done(driver.cuFuncSetAttribute(function, allowed, 1))
         _done(driver.cuLaunchKernelEx(config, function, ctypes.addressof(pointers), 0))
-    for there, array in copies:
-        there.copy_to_host(array)
+    for there, value in copies:
+        there.copy_to_host(host_array(value))

@@ -225,6 +225,9 @@ def parse_operand(text: str):
     """One operand: register, literal, address, vector, symbol or parenthesised list."""
     t = text.strip()
     if t.startswith("["):
+        if "," in t:  # a tensor map and the index of a box: [%rd1, {%r1, %r2}]
+            place, *index = _split(t[1:-1])
+            return Vec((parse_operand(f"[{place}]"), *map(parse_operand, index)))
         base, offset = t[1:-1].strip(), 0
         m = re.fullmatch(r"(.+?)\s*\+\s*(-?\w+)", base)
         if m:

@@ -201,7 +201,9 @@ inline __host__ __device__ float3 reflect(float3 i, float3 n) { return i - 2.0f 
 
 #: Of headers for the host what kernels use: types, and the parts of CUB that are for a block or a warp.
 STAND_INS = {
-    "cuda.h": "typedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;",
+    "cuda.h": "#pragma once\ntypedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;\n"
+    "typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;",
+    "cudaTypedefs.h": "#include <cuda.h>",
     "cublas_v2.h": _BLAS,
     "cublasLt.h": _BLAS,
     "cublas.h": _BLAS,

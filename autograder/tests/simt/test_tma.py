@@ -1,0 +1,322 @@
+"""Copies by TMA: against a model in plain Python, in kernels of CUDA C++ with inline PTX and with cuda::ptx.
+
+What a test asserts of results holds on a GPU too (``tests/gpu/test_tma_on_cuda.py`` runs it there).
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import warplab
+
+PRELUDE = """
+#include <cuda.h>
+#include <stdint.h>
+__device__ inline uint32_t at(const void* p) { return (uint32_t)__cvta_generic_to_shared(p); }
+__device__ inline void start(uint64_t* bar, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(at(bar)), "r"(arrivals) : "memory");
+}
+__device__ inline void expect(uint64_t* bar, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+                 :: "r"(at(bar)), "r"(bytes) : "memory");
+}
+__device__ inline void arrive(uint64_t* bar) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(at(bar)) : "memory");
+}
+__device__ inline void wait(uint64_t* bar, int parity) {
+    asm volatile("{ .reg .pred done; again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;"
+                 " @done bra over; bra again; over: }" :: "r"(at(bar)), "r"(parity) : "memory");
+}
+__device__ inline void fence_proxy() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ inline void commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+__device__ inline void wait_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+__device__ inline void wait_all() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+__device__ inline void fetch(void* to, const void* from, int bytes, uint64_t* bar) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
+                 :: "r"(at(to)), "l"(from), "r"(bytes), "r"(at(bar)) : "memory");
+}
+__device__ inline void put(void* to, const void* from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
+                 :: "l"(to), "r"(at(from)), "r"(bytes) : "memory");
+}
+"""
+FETCH_TILE = """
+    asm volatile("cp.async.bulk.tensor.{rank}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                 " [%0], [%1, {{{coordinates}}}], [%2];"
+                 :: "r"(at(tile)), "l"(&map), "r"(at(&bar)), "r"(x), "r"(y), "r"(z) : "memory");
+"""
+PUT_TILE = """
+    asm volatile("cp{reduce}.async.bulk.tensor.{rank}d.global.shared::cta{operation}.tile.bulk_group"
+                 " [%0, {{{coordinates}}}], [%1];"
+                 :: "l"(&map), "r"(at(tile)), "r"(0), "r"(x), "r"(y), "r"(z) : "memory");
+"""
+THERE = """
+extern "C" __global__ void there(const __grid_constant__ CUtensorMap map, unsigned char* out, int bytes,
+                                 int x, int y, int z)
+{{
+    extern __shared__ __align__(1024) unsigned char tile[];
+    __shared__ uint64_t bar;
+    if (threadIdx.x == 0) {{
+        start(&bar, 1);
+        expect(&bar, bytes);
+        {fetch}
+    }}
+    __syncthreads();
+    wait(&bar, 0);
+    for (int i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = tile[i];
+}}
+"""
+BACK = """
+extern "C" __global__ void back(const __grid_constant__ CUtensorMap map, const unsigned char* from, int bytes,
+                                int x, int y, int z)
+{{
+    extern __shared__ __align__(1024) unsigned char tile[];
+    for (int i = threadIdx.x; i < bytes; i += blockDim.x) tile[i] = from[i];
+    fence_proxy();
+    __syncthreads();
+    if (threadIdx.x == 0) {{
+        {put}
+        commit();
+        wait_all();
+    }}
+}}
+"""
+_kernels = {}
+
+
+def kernel(text, name):
+    """Compiled once for all tests."""
+    if (text, name) not in _kernels:
+        _kernels[text, name] = warplab.cuda_kernel(PRELUDE + text, name)
+    return _kernels[text, name]
+
+
+def there(rank):
+    coordinates = ", ".join(f"%{3 + i}" for i in range(rank))
+    return kernel(THERE.format(fetch=FETCH_TILE.format(rank=rank, coordinates=coordinates)), "there")
+
+
+def back(rank, operation=""):
+    coordinates = ", ".join(f"%{3 + i}" for i in range(rank))
+    reduce = ".reduce" if operation else ""
+    put = PUT_TILE.format(rank=rank, coordinates=coordinates, reduce=reduce, operation=operation)
+    return kernel(BACK.format(put=put), "back")
+
+
+def model(array, box, corner, swizzle=0, fill=0):
+    """What lies in shared memory behind a copy of the box at ``corner`` (in the array's order), as bytes, and
+    by element whether the array has it.
+    """
+    out, inside, size = np.zeros(box, array.dtype), np.zeros(box, bool), array.itemsize
+    for i in itertools.product(*map(range, box)):
+        index = tuple(c + d for c, d in zip(corner, i))
+        inside[i] = all(0 <= k < n for k, n in zip(index, array.shape))
+        out[i] = array[index] if inside[i] else fill
+    flat, places = out.reshape(-1).view(np.uint8), []
+    for piece in range(flat.size // 16):
+        line, column = divmod(piece, 8)  # of 128 bytes
+        places.append(8 * line + (column ^ (line % (swizzle // 16) if swizzle else 0)))
+    laid = np.zeros((flat.size // 16, 16), np.uint8)
+    laid[places] = flat.reshape(-1, 16)
+    return laid.reshape(-1), inside, size
+
+
+CASES = {  # dtype, shape, box, corner, swizzle
+    "a row": ("float32", (64,), (32,), (16,), 0),
+    "a row over its end": ("uint8", (80,), (64,), (48,), 0),
+    "a row before its start": ("int32", (64,), (32,), (-5,), 0),
+    "a tile": ("float32", (40, 64), (8, 16), (3, 5), 0),
+    "a tile over a corner": ("float16", (20, 40), (8, 16), (15, 31), 0),
+    "a tile before the start": ("float16", (20, 40), (8, 16), (-3, -9), 0),
+    "a tile that is nowhere": ("int64", (20, 40), (4, 8), (20, 40), 0),
+    "32 bytes": ("uint8", (64, 64), (48, 32), (7, 20), 32),
+    "64 bytes": ("float16", (64, 64), (48, 32), (7, 20), 64),
+    "128 bytes": ("float16", (64, 80), (40, 64), (7, 30), 128),
+    "128 bytes of doubles": ("float64", (64, 32), (24, 16), (50, 1), 128),
+    "a brick": ("float32", (6, 10, 16), (3, 4, 8), (2, 3, 4), 0),
+    "a brick over an edge": ("float32", (6, 10, 16), (3, 4, 8), (4, -2, 12), 0),
+    "a swizzled brick": ("uint16", (6, 10, 64), (2, 8, 64), (1, 3, 0), 128),
+}
+
+
+def _array(dtype, shape):
+    return np.random.default_rng(1).integers(0, 100, shape).astype(dtype)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_box_comes_as_the_model_has_it(case):
+    dtype, shape, box, corner, swizzle = CASES[case]
+    array = _array(dtype, shape)
+    wanted, *_ = model(array, box, corner, swizzle)
+    out = np.full(wanted.size, 0xEE, np.uint8)
+    index = (*corner[::-1], 0, 0)[:3]
+    tensor_map = warplab.tensor_map(array, box, swizzle)
+    there(len(shape))[1, 64, 0, wanted.size](tensor_map, out, wanted.size, *index)
+    np.testing.assert_array_equal(out, wanted)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_box_goes_back_as_the_model_has_it(case):
+    dtype, shape, box, corner, swizzle = CASES[case]
+    array = _array(dtype, shape)
+    new = _array(dtype, shape) + np.array(7, dtype)
+    data, inside, _ = model(new, box, corner, swizzle)
+    wanted = array.copy()
+    for i in zip(*np.nonzero(inside)):
+        index = tuple(c + d for c, d in zip(corner, i))
+        wanted[index] = new[index]
+    index = (*corner[::-1], 0, 0)[:3]
+    back(len(shape))[1, 64, 0, data.size](warplab.tensor_map(array, box, swizzle), data, data.size, *index)
+    np.testing.assert_array_equal(array, wanted)
+
+
+def test_an_element_beyond_the_edge_is_a_nan_where_that_is_asked_for():
+    array = np.ones((8, 64), np.float32)
+    out = np.zeros(256, np.uint8)
+    there(2)[1, 64, 0, 256](warplab.tensor_map(array, (4, 16), fill="nan"), out, 256, 56, 6, 0)
+    found = out.view(np.float32).reshape(4, 16)
+    assert (found[:2, :8] == 1).all() and np.isnan(found[:, 8:]).all() and np.isnan(found[2:]).all()
+
+
+REDUCED = {  # operation of a tensor map: its dtype, and NumPy's function
+    ".add": ("float32", np.add),
+    ".min": ("int32", np.minimum),
+    ".max": ("uint32", np.maximum),
+    ".xor": ("uint32", np.bitwise_xor),
+}
+
+
+@pytest.mark.parametrize("operation", REDUCED)
+def test_a_box_is_combined_with_what_is_there(operation):
+    dtype, combined = REDUCED[operation]
+    random = np.random.default_rng(2)
+    array, new = (random.integers(0, 100, (10, 16)).astype(dtype) for _ in range(2))
+    wanted = array.copy()
+    wanted[6:] = combined(array[6:], new[:4])
+    back(2, operation)[1, 64, 0, 512](warplab.tensor_map(array, (8, 16)), new.view(np.uint8), 512, 0, 6, 0)
+    np.testing.assert_array_equal(array, wanted)
+
+
+ROW = """
+extern "C" __global__ void row(const float* x, float* y, int bytes, int skip, int mistake)
+{
+    __shared__ alignas(128) float tile[300];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x;
+    if (t == 0) start(&bar, 1);
+    __syncthreads();
+    if (t == 0 || mistake == 1) {
+        if (mistake != 2) expect(&bar, bytes + (mistake == 3 ? 16 : mistake == 4 ? -16 : 0));
+        fetch(tile, x + skip, bytes, &bar);
+        if (mistake == 2) arrive(&bar);
+    }
+    if (mistake != 5) wait(&bar, 0);
+    float mine = tile[t];
+    tile[t] = 2 * mine;
+    if (mistake != 7) fence_proxy();
+    __syncthreads();
+    if (t == 0) {
+        put(y + skip, tile, bytes);
+        commit();
+        if (mistake != 8) wait_read();
+    }
+    __syncthreads();
+    tile[t] = 0;
+}
+"""
+
+
+def test_a_row_comes_is_doubled_and_goes_back():
+    x, y = np.arange(512, dtype=np.float32), np.zeros(512, np.float32)
+    kernel(ROW, "row")[1, 256](x, y, 1024, 4, 0)
+    np.testing.assert_array_equal(y[4:260], 2 * x[4:260])
+    assert not y[:4].any() and not y[260:].any()
+
+
+def line(part, text=ROW):
+    """The line of a kernel's source that has this part."""
+    return next(i for i, row in enumerate((PRELUDE + text).split("\n"), 1) if part in row)
+
+
+PARTS = "arrive.expect_tx", "shared::cluster.global", "try_wait", "global.shared::cta.bulk_group"
+EXPECT, FETCHED, WAIT, PUT = (line(part) + 1 for part in PARTS)  # where the asm statement ends
+ARRIVED = line("mbarrier.arrive.sh")
+READ, DOUBLED, CLEARED = line("mine = tile"), line("2 * mine"), line("tile[t] = 0")
+
+
+@pytest.mark.parametrize(
+    "mistake, error, said",
+    [
+        (
+            1,
+            warplab.BarrierMisuse,
+            f":{EXPECT}: .* arrives at bar .* in phase 0, whose 1 arrivals are all made",
+        ),
+        (2, warplab.BarrierMisuse, f":{ARRIVED}: .* ends a phase of bar .* have brought 1,024 bytes more"),
+        (
+            3,
+            warplab.NoProgress,
+            f":{WAIT}: .*and will for ever: 16 of the bytes that it expects have not come",
+        ),
+        (4, warplab.BarrierMisuse, f":{FETCHED}: .* ends a phase of bar .* have brought 16 bytes more"),
+        (
+            5,
+            warplab.UnfinishedCopy,
+            rf":{READ}: .* reads tile\[0\] \(.*:{READ}\) that its own .*:{FETCHED}\)",
+        ),
+        (
+            7,
+            warplab.SharedRace,
+            rf":{PUT}: the copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence",
+        ),
+        (
+            8,
+            warplab.UnfinishedCopy,
+            rf":{CLEARED}: .* writes tile\[0\] .* in bulk .*:{PUT}\) may not have read",
+        ),
+    ],
+)
+def test_a_mistake_around_a_row_is_found(mistake, error, said):
+    x, y = np.zeros(512, np.float32), np.zeros(512, np.float32)
+    with pytest.raises(error, match=said):
+        kernel(ROW, "row")[1, 256](x, y, 1024, 4, mistake)
+
+
+@pytest.mark.parametrize(
+    "bytes_, skip, error, said",
+    [
+        (1000, 0, warplab.MisalignedAccess, "copies 1000 bytes; copies in bulk are of multiples of 16"),
+        (1024, 1, warplab.MisalignedAccess, r"reads 16 bytes at once at element \[1\]"),
+        (1024, 260, warplab.OutOfBounds, r"reads element \[260\] of argument 'number 1'"),
+        (1216, 0, warplab.OutOfBounds, r"writes tile"),
+    ],
+)
+def test_a_row_that_no_copy_takes(bytes_, skip, error, said):
+    x, y = np.zeros(512, np.float32), np.zeros(512, np.float32)
+    with pytest.raises(error, match=said):
+        kernel(ROW, "row")[1, 256](x, y, bytes_, skip, 0)
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (dict(shape=(64, 63)), "begin 252 bytes apart.*multiple of 16"),
+        (dict(box=(16, 257)), r"a box \(16, 257\).*1 to 256"),
+        (dict(box=(0, 16)), r"a box \(0, 16\)"),
+        (dict(box=(16,)), "for an array of 2 dimensions"),
+        (dict(box=(16, 6)), "rows have 24 bytes.*a multiple of 16"),
+        (dict(box=(16, 32), swizzle=64), "rows have 128 bytes, with a swizzle of 64"),
+        (dict(swizzle=16), "a swizzle of 16"),
+        (dict(dtype="int32", fill="nan"), "NaN for whole numbers"),
+        (dict(fill="one"), "fill='one'"),
+        (dict(dtype="complex64"), "an array of complex64"),
+        (dict(shape=(2, 2, 2, 2, 2, 16), box=(1, 1, 1, 1, 1, 16)), "an array of 6 dimensions"),
+        (dict(shape=(0, 64)), r"the shape \(0, 64\)"),
+    ],
+)
+def test_what_the_driver_refuses_is_refused_with_a_reason(given, said):
+    given = dict(shape=(64, 64), box=(16, 16), dtype="float32") | given
+    array = np.zeros(given.pop("shape"), given.pop("dtype"))
+    with pytest.raises(warplab.InvalidLaunch, match=f"(?s){said}"):
+        warplab.tensor_map(array, **given)

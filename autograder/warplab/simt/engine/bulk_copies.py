@@ -1,0 +1,412 @@
+"""TMA: ``cp.async.bulk`` and ``cp.async.bulk.tensor``, copies that one thread starts and a unit of the SM
+makes, and ``cp.reduce.async.bulk``, which combine what they bring with what is there.
+
+A copy to shared memory completes at an mbarrier: it makes the bytes that the current phase expects fewer by
+as many as it brings, the fill of a box beyond the array's edges included. A copy to global memory belongs to
+the bulk groups of the thread that started it. The engine copies at once. ``bulk_watch`` knows what may be
+touched when, ``mbarrier`` what completes a phase. Threads other than the one that starts a copy are ordered
+by that phase, as if that thread had written the data and arrived then.
+
+Rules: PTX ISA, "cp.async.bulk" and "Tensors"; layouts of swizzled boxes in ``swizzle``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from warplab.simt.engine import mbarrier
+from warplab.simt.engine.address_space import Access
+from warplab.simt.engine.atomics import OPERATIONS, update
+from warplab.simt.engine.bulk_watch import WORD, BulkWatch
+from warplab.simt.engine.clusters import MEMORIES, RANK_SHIFT, WITHIN
+from warplab.simt.engine.generic_addresses import resolve
+from warplab.simt.engine.groups import Group
+from warplab.simt.engine.loadstore import slots_of
+from warplab.simt.engine.movement import SPACES
+from warplab.simt.engine.swizzle import PIECE, swizzled
+from warplab.simt.engine.tensor_maps import ALIGNED, SIZE, Map, decoded
+from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, UseAfterFree
+from warplab.simt.ptx.parser import Instr, Vec
+from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
+
+TILE_ALIGNED = 128  # what a box's address in shared memory is a multiple of
+RANK = re.compile(r"([1-5])d")
+WAYS = (  # to and from which memory
+    ["shared", "global"],
+    ["cluster", "global"],
+    ["cluster", "shared"],
+    ["global", "shared"],
+)
+
+
+def bulk(code, instr):
+    """``cp.async.bulk`` and ``cp.reduce.async.bulk`` in all their forms; those that are left out (im2col,
+    gather, byte masks) have modifiers that the table has not.
+    """
+    mods, operands = instr.mods, list(instr.operands)
+    if "prefetch" in mods:
+        return
+    if "commit_group" in mods:
+        code.emit("memory.watch(bulk_copies.BulkWatch).commit(group)")
+        return
+    if "wait_group" in mods:
+        code.emit(f"memory.watch(bulk_copies.BulkWatch).wait_group(group, {int(operands[0].value)})")
+        return
+    ways = [SPACES[mod] for mod in mods if SPACES.get(mod) in ("global", *MEMORIES)]
+    reduces, kind = mods[0] == "reduce", last_type(mods)
+    operation = next((mod for mod in mods if mod in OPERATIONS), None) if reduces else None
+    if ways not in WAYS or (operation is None) == reduces or (kind in HALVES and operation != "add"):
+        raise code.unsupported(instr)
+    to_global, from_global = (way == "global" for way in ways)
+    if reduces and not to_global:
+        raise code.unsupported(instr, "a reduction in shared memory")
+    opcode = "red" if reduces else "ld" if from_global else "st"
+    site = _site(code, instr, opcode)
+    tile = next((operand for operand in operands[:2] if isinstance(operand, Vec)), None)
+    rank = next((int(mod[0]) for mod in mods if RANK.fullmatch(mod)), 0)
+    if (tile is None) == ("tensor" in mods) or (tile is not None and len(tile.items[1].items) != rank):
+        raise code.unsupported(instr)
+    ends = []
+    for operand in operands[:2]:
+        if isinstance(operand, Vec):
+            corner = ", ".join(code.use(index, "i4") for index in operand.items[1].items)
+            ends.append(f"({_pair(code, operand.items[0])}, {corner})")
+        else:
+            ends.append(_pair(code, operand))
+    rest = operands[2:]
+    size = "None" if tile is not None else code.use(rest.pop(0), "u4")
+    at = f"memory, group, {site}, {', '.join(ends)}, {size}"
+    if to_global:
+        code.emit(f"bulk_copies.store({at}, {operation!r}, {kind!r})")
+        return
+    bar = _pair(code, rest.pop(0))
+    mask = code.use(rest.pop(0), "u2") if "multicast::cluster" in mods else "None"
+    code.emit(f"bulk_copies.load({at}, {bar}, {mask}, {ways!r})")
+
+
+def _site(code, instr, opcode: str) -> int:
+    """Both sides of a copy are told under one number: a load, store or reduction past L1, in words."""
+    there = Instr(opcode, ("global", "cg", "b32"), instr.operands, None, instr.line, instr.file, instr.text)
+    return code.site(there)
+
+
+def _pair(code, operand) -> str:
+    base, offset = code.base_and_offset(operand)
+    return f"({base}, {offset})"
+
+
+class Pieces(Group):
+    """What observers are told of a copy: a lane for each word or 16 bytes, in rows of 32 as if they were a
+    warp's. ``asks``: whether the copies count as requests here; ``saved``: as many as a multicast spares.
+    """
+
+    def __init__(self, machine, lanes: np.ndarray, asks: bool, saved: np.ndarray | int = 0):
+        super().__init__(machine, lanes, {}, False)
+        self.asks, self.saved = asks, saved
+
+    @cached_property
+    def started(self) -> np.ndarray:
+        """Where each thread's pieces begin."""
+        return np.flatnonzero(np.r_[True, self.lanes[1:] != self.lanes[:-1]])
+
+    @cached_property
+    def rank(self) -> np.ndarray:
+        sizes = np.diff(self.started, append=self.size)
+        return np.arange(self.size) - np.repeat(self.started, sizes)
+
+    @cached_property
+    def firsts(self) -> np.ndarray:
+        return np.flatnonzero(self.column == 0)
+
+    @cached_property
+    def column(self) -> np.ndarray:
+        return self.rank % 32
+
+    @cached_property
+    def warps(self) -> int:
+        return self.firsts.size
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        return np.cumsum(self.column == 0) - 1
+
+
+def load(memory, group, site: int, there, here, size, bar, mask, ways):
+    """To shared memory: of the own block, or of the block that addresses from ``mapa`` name, or of each block
+    of the cluster whose bit is set in ``mask``.
+    """
+    for part, (to, origin, bytes_, at, blocks) in _alike(group, there, here, size, bar, mask):
+        if ways[1] == "global":
+            source = _Global(memory, part, site, origin, bytes_, "read")
+            data, saved = source.bytes(), 0 if blocks is None else np.bitwise_count(blocks).astype(int) - 1
+            source.tell("read", None, saved)
+        else:
+            source = _Row(memory, part, site, bytes_)
+            data = _Shared(memory, part, site, origin, source, "shared").tell_read()
+        for rank in [None] if blocks is None else range(16):
+            chosen = np.ones(part.size, bool) if rank is None else blocks >> rank & 1 > 0
+            if chosen.any():
+                some = part if chosen.all() else part.split(chosen, frozenset())
+                space = ways[0] if rank is None else "cluster"
+                target = _Shared(memory, some, site, _of_block(to, rank, chosen), source, space)
+                target.write(data[chosen], _of_block(at, rank, chosen), space, asks=ways[1] != "global")
+
+
+def _of_block(pair, rank: int | None, chosen):
+    """The same place in the shared memory of the block of a rank."""
+    base = pair[0][chosen]
+    return (base if rank is None else base & WITHIN | np.uint64(rank + 1) << RANK_SHIFT), pair[1]
+
+
+def store(memory, group, site: int, there, here, size, operation, kind):
+    """From shared to global memory, or what ``operation`` makes of both."""
+    for part, (to, origin, bytes_) in _alike(group, there, here, size):
+        target = _Global(memory, part, site, to, bytes_, "write", kind)
+        source = _Shared(memory, part, site, origin, target, "shared")
+        target.write(source.read(), operation)
+
+
+def _alike(group, *values) -> Iterator[tuple[Any, tuple]]:
+    """The parts of the group whose lanes have the same array or tensor map and the same size, each with its
+    part of the values.
+    """
+    flat = [_broadcast(value, group.size) for value in values]
+    keys = [group.lanes * 0]
+    for value in flat[:2]:
+        keys.append(slots_of(value[0]) if _is_pair(value) else value[0][0])
+    if isinstance(flat[2], np.ndarray):
+        keys.append(flat[2])
+    _, key = np.unique(np.stack([k.astype(np.uint64) for k in keys]), axis=1, return_inverse=True)
+    for each in np.unique(key):
+        mask = key.reshape(-1) == each
+        yield group if mask.all() else group.split(mask, frozenset()), tuple(_taken(v, mask) for v in flat)
+
+
+def _is_pair(value) -> bool:
+    """Whether a copy's end is an address and an offset, and no tensor map with an index."""
+    return isinstance(value[0], np.ndarray)
+
+
+def _broadcast(value, size: int):
+    if isinstance(value, tuple):
+        return tuple(_broadcast(one, size) for one in value)
+    return np.broadcast_to(value, (size,)) if isinstance(value, np.ndarray) else value
+
+
+def _taken(value, mask):
+    if isinstance(value, tuple):
+        return tuple(_taken(one, mask) for one in value)
+    return value[mask] if isinstance(value, np.ndarray) else value
+
+
+class _Row:
+    """Bytes that lie one after the other, as many of each lane: ``size``."""
+
+    map: Map | None = None
+    there: np.ndarray | None = None
+
+    def __init__(self, memory, group, site: int, size):
+        self.memory, self.group, self.site = memory, group, site
+        if size is not None:
+            self.size = int(size[0])
+            if self.size % PIECE or not self.size:
+                said = f"copies {self.size} bytes; copies in bulk are of multiples of {PIECE}"
+                raise self._error(MisalignedAccess, said, "the number of bytes, or a loop for the rest")
+
+    def _error(self, kind, does: str, hint: str):
+        machine = self.memory.machine
+        return self.memory.program.error(
+            kind, self.site, f"{machine.thread_name(self.group.lanes[0])} {does}", hint
+        )
+
+    @property
+    def tile_aligned(self) -> int:
+        return PIECE if self.map is None else TILE_ALIGNED
+
+
+class _Global(_Row):
+    """The bytes in global memory at one end of a copy, ``size`` of each lane's: from an address on, or a box
+    of a tensor map. ``at``: the bytes of the region at which its elements lie, a row a lane; ``there``: which
+    of them are in the array. ``type``: PTX's, of the elements.
+    """
+
+    def __init__(self, memory, group, site: int, end, size, what: str, type_: str = ""):
+        super().__init__(memory, group, site, size)
+        self.type = type_ or "b32"
+        if _is_pair(end):
+            access = memory.checked(group, site, "global", *end, self.size, what, PIECE)
+            first = np.broadcast_to(access.offset + end[1], (group.size,))
+            step = TYPES[self.type].bytes
+            self.region, self.at = access.region, first[:, None] + np.arange(0, self.size, step)
+        else:
+            self.map = one = self._map(end)
+            self.type, self.size = one.type, one.bytes
+            at, self.there = one.places([*end[1:]])
+            self.at = at + (one.address - self.region.base)
+        self.kind = TYPES[self.type].bits
+        if what != "read" and not self.region.writable:
+            said = f"writes to {self.region.label}, which is read-only"
+            raise self._error(OutOfBounds, said, "copy the array first: array.copy()")
+
+    def _map(self, end) -> Map:
+        """The tensor map that an instruction names, and that it is one for the instruction."""
+        space, address = resolve(end[0][0][:1] + np.uint64(end[0][1]))
+        region = self.memory.space.find(int(address[0])) if space == "global" else None
+        at = int(address[0]) - region.base if region is not None else -1
+        data = region.data[at : at + SIZE].tobytes() if region is not None and at >= 0 else b""
+        one = decoded(data) if len(data) == SIZE else None
+        if one is None:
+            where = (
+                "local memory" if space == "local" else region.place(at) if region is not None else "nowhere"
+            )
+            raise self._error(
+                InvalidLaunch,
+                f"takes for a tensor map what is none ({where})",
+                "the parameter, const __grid_constant__ CUtensorMap, and the argument, warplab.tensor_map",
+            )
+        if at % ALIGNED:
+            said = f"takes a tensor map at an address that is not a multiple of {ALIGNED}"
+            raise self._error(MisalignedAccess, said, "alignas(64) where it is stored")
+        if len(one.dims) != len(end) - 1:
+            said = f"gives {len(end) - 1} coordinates for a tensor map of {len(one.dims)} dimensions"
+            raise self._error(
+                InvalidLaunch, said, "the instruction (.1d, .2d, .3d) and the array's dimensions"
+            )
+        found = self.memory.space.find(one.address)
+        if found is None:
+            freed = self.memory.space.freed(one.address)
+            said = f"copies from or to {freed.label if freed else 'an array'}, which has been freed"
+            raise self._error(UseAfterFree, said, "keep the array for as long as its tensor map is used")
+        self.region = found
+        return one
+
+    @cached_property
+    def _index(self) -> np.ndarray:
+        return self.at // int(self.kind[1])
+
+    def bytes(self) -> np.ndarray:
+        """A row of 16-byte pieces for each lane."""
+        view = self.region.view(self.kind)
+        if self.there is None or self.there.all():
+            found = view[self._index]
+        else:
+            fill = np.array(self.map.fill if self.map else 0, self.kind)
+            found = np.where(self.there, view[np.where(self.there, self._index, 0)], fill)
+        return np.ascontiguousarray(found).view("V16")
+
+    def write(self, data: np.ndarray, operation: str | None) -> None:
+        """Store rows of pieces, or combine them with what is there; only what lies in the array."""
+        values, index = data.view(self.kind), self._index
+        if self.there is not None:
+            values, index = values[self.there], index[self.there]
+        if operation is None:
+            view = self.region.view(self.kind)
+            before = view[index]
+            view[index] = values
+            after = self._words()
+            view[index] = before
+            self.tell("write", after)
+            view[index] = values
+            return
+        self.tell("atomic", None)
+        halves = self.type in HALVES
+        bits = self.kind if halves else TYPES[self.type].value
+        operation = f"{operation}.{self.type}" if halves else operation
+        update(
+            self.region.view(bits), index.reshape(-1), operation, values.view(bits).reshape(-1), None, False
+        )
+
+    @cached_property
+    def _touched(self) -> tuple[np.ndarray, np.ndarray]:
+        """The words of the region that are touched, and the lane of the group that touches each."""
+        lane = np.broadcast_to(np.arange(self.group.size)[:, None], self.at.shape)
+        at, lane = (self.at, lane) if self.there is None else (self.at[self.there], lane[self.there])
+        at, lane = at.reshape(-1), lane.reshape(-1)
+        words = at // WORD
+        if self.kind == "u8":
+            words, lane = (words[:, None] + np.arange(2)).reshape(-1), np.repeat(lane, 2)
+        elif self.kind != "u4":
+            new = np.r_[True, (words[1:] != words[:-1]) | (lane[1:] != lane[:-1])][: words.size]
+            words, lane = words[new], lane[new]
+        return words, lane
+
+    def _words(self) -> np.ndarray:
+        words, view = self._touched[0], self.region.view("u4")
+        return view[np.minimum(words, view.size - 1)] if view.size else words.astype("u4")
+
+    def tell(self, what: str, values, saved: np.ndarray | int = 0) -> None:
+        """``saved``: of each lane's copy, as many as a multicast spares."""
+        words, lane = self._touched
+        if words.size:
+            at = words * WORD
+            access = Access(at.astype(np.uint64) + np.uint64(self.region.base), self.region, at)
+            given = None if values is None else (values,)
+            spared = np.broadcast_to(saved, (self.group.size,))[lane]
+            pieces = Pieces(self.memory.machine, self.group.lanes[lane], True, spared)
+            _tell(self.memory, pieces, self.site, access, WORD, "global", what, given)
+
+
+class _Shared:
+    """The bytes in shared memory at an end of a copy, of the own block or another one of the cluster; what
+    lies at the ``other`` end decides how many there are and in which order.
+    """
+
+    def __init__(self, memory, group, site: int, end, other: _Row, space: str):
+        self.memory, self.group, self.site, self.other = memory, group, site, other
+        machine = memory.machine
+        access = memory.checked(group, site, space, *end, other.size, "write", other.tile_aligned)
+        within, offset = (np.broadcast_to(x + end[1], (group.size,)) for x in (access.within, access.offset))
+        away = offset // machine.shared_stride != machine.block_of_lane[group.lanes]
+        self.space = "cluster" if away.any() else "shared"
+        piece = within[:, None] + np.arange(0, other.size, PIECE)
+        self.within = swizzled(piece, other.map.swizzle if other.map else 0)
+        self.at = self.within + (offset - within)[:, None]  # bytes of the chunk's shared memory
+
+    def tell_read(self) -> np.ndarray:
+        """A row of pieces for each lane; of those that go anywhere observers are told."""
+        there = self.other.there
+        if there is not None:
+            there = there.reshape(*self.at.shape, -1).any(axis=2)
+        self._tell("read", None, False, there)
+        return self.memory.machine.shared.view("V16")[self.at // PIECE]
+
+    def read(self) -> np.ndarray:
+        """The same for a copy of a bulk group."""
+        data, watch = self.tell_read(), self.memory.watch(BulkWatch)
+        lanes = np.repeat(self.group.lanes, self.at.shape[1])
+        for part in range(PIECE // WORD):
+            watch.read(lanes, self.at.reshape(-1) // WORD + part, self.site)
+        return data
+
+    def write(self, data: np.ndarray, bar, space: str, asks: bool) -> None:
+        """Store rows of pieces, and complete at the mbarriers ``bar``."""
+        memory, does = self.memory, "lets a copy in bulk complete at {}"
+        use = mbarrier.live(memory, self.group, self.site, space, *bar, does, True)
+        self._tell("write", tuple(np.ascontiguousarray(data.view("u4").reshape(-1, 4).T)), asks)
+        memory.machine.shared.view("V16")[self.at // PIECE] = data
+        watch = memory.watch(BulkWatch)
+        lanes, phases = (np.repeat(x, self.at.shape[1]) for x in (self.group.lanes, use.phases))
+        for part in range(PIECE // WORD):
+            watch.fill(lanes, self.at.reshape(-1) // WORD + part, phases, self.site)
+        mbarrier.brought(use, self.other.size)
+
+    def _tell(self, what, values, asks: bool, there=None) -> None:
+        at, within = self.at, self.within
+        lanes = np.broadcast_to(self.group.lanes[:, None], at.shape)
+        if there is not None:
+            at, within, lanes = at[there], within[there], lanes[there]
+        at, within, lanes = (np.ascontiguousarray(x).reshape(-1) for x in (at, within, lanes))
+        if at.size:
+            access = Access(within.astype(np.uint64), self.memory.machine.shared, at, within)
+            pieces = Pieces(self.memory.machine, lanes, asks)
+            _tell(self.memory, pieces, self.site, access, PIECE, self.space, what, values)
+
+
+def _tell(memory, pieces: Pieces, site: int, access: Access, width: int, space: str, what: str, values):
+    for observer in [*memory.observers]:
+        observer.bulk(memory.machine, pieces, site, access, width, space, what, values)

@@ -1,0 +1,144 @@
+"""What must not be touched while the copies of TMA are under way, which the engine makes at once.
+
+Shared memory that a copy fills may be used after a wait for the phase of the mbarrier at which it completes.
+Shared memory that a copy reads may be written again after ``wait_group`` by the thread that started it. And
+TMA sees what threads have written once one of them, or the thread that starts the copy, has executed
+``fence.proxy.async`` since: it reads memory by another way ("proxy") than threads do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from warplab.simt.engine.clusters import MEMORIES
+from warplab.simt.errors import SharedRace, UnfinishedCopy
+from warplab.simt.observer import Observer
+
+WORD = 4
+NOBODY = -1
+
+
+class BulkWatch(Observer):
+    """Observer that raises UnfinishedCopy, and SharedRace for a missing fence. A machine has it for each
+    chunk of blocks of a program with copies in bulk.
+    """
+
+    def __init__(self, machine):
+        words = machine.shared.size // WORD
+        self.filler, self.reader, self.writer = np.full((3, words), NOBODY, np.int64)  # lanes, by word
+        self.phase, self.number, self.written_at = np.zeros((3, words), np.int64)
+        self.fill_site, self.read_site, self.write_site = np.zeros((3, words), np.int32)
+        self.committed, self.finished, self.fenced_at = np.zeros((3, machine.lanes), np.int64)
+        self.filling: dict[int, list[np.ndarray]] = {}  # by phase: words
+        self.now, self.of_copy = 0, False
+
+    def fill(self, lanes, words, phases, site: int) -> None:
+        """A copy that each lane started fills words, and completes in a phase of an mbarrier."""
+        self.filler[words], self.phase[words], self.fill_site[words] = lanes, phases, site
+        for phase in np.unique(phases).tolist():
+            self.filling.setdefault(phase, []).append(words[np.broadcast_to(phases == phase, words.shape)])
+
+    def read(self, lanes, words, site: int) -> None:
+        """A copy that each lane started reads words."""
+        self.reader[words], self.number[words] = lanes, self.committed[lanes]
+        self.read_site[words] = site
+
+    def commit(self, group) -> None:
+        self.committed[group.lanes] += 1
+
+    def wait_group(self, group, last: int) -> None:
+        """All but the ``last`` groups of each lane have read what they copy."""
+        self.finished[group.lanes] = np.maximum(
+            self.finished[group.lanes], self.committed[group.lanes] - last
+        )
+
+    def waited(self, machine, lanes, phases):
+        for phase in np.unique(phases).tolist():
+            for words in self.filling.pop(phase, ()):
+                self.filler[words[self.phase[words] == phase]] = NOBODY
+
+    def fence_proxy(self, group) -> None:
+        self.now += 1
+        self.fenced_at[group.lanes] = self.now
+
+    def bulk(self, machine, group, site, access, width, space, what, values):
+        self.of_copy = True
+        self.accessed(machine, group, site, access, 0, width, space, what, values)
+        self.of_copy = False
+
+    def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        if space not in MEMORIES:
+            return
+        first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
+        for part in range(max(1, width // WORD)):
+            word = first + part
+            filler = self.filler[word]
+            if (filler != NOBODY).any():
+                self._early(machine, group, site, word, filler != NOBODY, what)
+            if what == "read":
+                if self.of_copy:
+                    self.by_proxy(machine, group.lanes, word, site)
+                continue
+            reader = self.reader[word]
+            if (reader != NOBODY).any():
+                pending = (reader != NOBODY) & (self.number[word] >= self.finished[reader])
+                if pending.any():
+                    self._overwrites(machine, group, site, word, pending)
+            self.writer[word] = NOBODY if self.of_copy else group.lanes
+            self.written_at[word], self.write_site[word] = self.now, site
+
+    def by_proxy(self, machine, lanes, word, site: int) -> None:
+        """Words are read by the asynchronous proxy for lanes: refuse what threads wrote without a fence."""
+        writer, when = self.writer[word], self.written_at[word]
+        unseen = (writer != NOBODY) & (self.fenced_at[writer] <= when) & (self.fenced_at[lanes] <= when)
+        if not unseen.any():
+            return
+        i = int(np.flatnonzero(unseen)[0])
+        here, what = self._place(machine, site), self._what(machine, word[i])
+        there = self._place(machine, int(self.write_site[word[i]]))
+        raise machine.program.error(
+            SharedRace,
+            site,
+            f"the copy in bulk of {machine.thread_name(lanes[i])} reads {what} ({here}) that "
+            f"{machine.thread_name(writer[i])} writes ({there}), with no fence.proxy.async between them: "
+            "TMA may read what was there before",
+            "fence.proxy.async by each thread that has written (cuda::ptx::fence_proxy_async), "
+            "then __syncthreads(), then the copy",
+        )
+
+    def _early(self, machine, group, site, word, bad, what) -> None:
+        i, does = int(np.flatnonzero(bad)[0]), "reads" if what == "read" else "writes"
+        who, copier = machine.thread_name(group.lanes[i]), machine.thread_name(self.filler[word[i]])
+        whose = "its own copy in bulk" if who == copier else f"the copy in bulk of {copier}"
+        there = self._place(machine, int(self.fill_site[word[i]]))
+        raise machine.program.error(
+            UnfinishedCopy,
+            site,
+            f"{who} {does} {self._what(machine, word[i])} ({self._place(machine, site)}) that {whose} "
+            f"({there}) may not have filled yet",
+            "a wait for the phase of the mbarrier at which the copy completes, before this line: "
+            "mbarrier.try_wait, or bar.wait(token)",
+        )
+
+    def _overwrites(self, machine, group, site, word, bad) -> None:
+        i = int(np.flatnonzero(bad)[0])
+        copier = machine.thread_name(self.reader[word[i]])
+        there = self._place(machine, int(self.read_site[word[i]]))
+        raise machine.program.error(
+            UnfinishedCopy,
+            site,
+            f"{machine.thread_name(group.lanes[i])} writes {self._what(machine, word[i])} "
+            f"({self._place(machine, site)}) that the copy in bulk of {copier} ({there}) may not have read "
+            "yet",
+            "cp.async.bulk.commit_group and wait_group.read by the thread that started the copy, "
+            "then __syncthreads(), then the next write",
+        )
+
+    def _what(self, machine, word) -> str:
+        return machine.program.shared_place(int(word) * WORD % machine.shared_stride, WORD)
+
+    def _place(self, machine, site: int) -> str:
+        return machine.program.line_of_site(site)
+
+    def done(self, machine):
+        machine.observers.remove(self)

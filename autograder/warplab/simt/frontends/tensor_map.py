@@ -1,0 +1,177 @@
+"""Tensor maps from Python: ``tensor_map(array, box)`` is what a kernel takes as
+``const __grid_constant__ CUtensorMap``.
+
+On CUDA the driver's cuTensorMapEncodeTiled makes the 128 bytes, on the engine ``engine.tensor_maps``. What
+the driver refuses is refused here on both, with a reason: it only says CUDA_ERROR_INVALID_VALUE.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# cuda.bindings makes its names when they are asked for.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda.bindings import driver
+
+from warplab.simt.engine.swizzle import PIECE, SPANS
+from warplab.simt.engine.tensor_maps import LONGEST_BOX, MOST_DIMENSIONS, Map
+from warplab.simt.errors import InvalidLaunch
+from warplab.simt.frontends.torch_hook import is_tensor
+from warplab.simt.ptx.ptx_types import TYPES
+
+#: PTX's and the driver's names of the types, by dtype; what the driver lacks goes as whole numbers.
+_TYPES = {
+    "float16": ("f16", "FLOAT16"),
+    "bfloat16": ("bf16", "BFLOAT16"),
+    "float32": ("f32", "FLOAT32"),
+    "float64": ("f64", "FLOAT64"),
+    **dict.fromkeys(("int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"), ("u8", "UINT8")),
+    **dict.fromkeys(("int16", "uint16"), ("u16", "UINT16")),
+    "uint32": ("u32", "UINT32"),
+    "int32": ("s32", "INT32"),
+    "uint64": ("u64", "UINT64"),
+    "int64": ("s64", "INT64"),
+}
+_NAN = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+_FURTHEST = 1 << 40  # bytes
+
+#: of a map, and its array's address -> the 128 bytes
+Encode = Callable[["TensorMap", int], bytes]
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """An argument of a kernel: an ``array`` of which TMA copies boxes of ``box`` elements, as many along
+    each dimension, the last one being the innermost.
+    """
+
+    array: Any
+    box: tuple[int, ...]
+    swizzle: int
+    fill: str
+
+    @property
+    def type(self) -> tuple[str, str]:
+        """PTX's name of the elements' type, and the driver's."""
+        name = str(self.array.dtype).removeprefix("torch.")
+        if name not in _TYPES:
+            raise _refused(f"an array of {name}", f"one of {', '.join(_TYPES)}")
+        return _TYPES[name]
+
+    @property
+    def itemsize(self) -> int:
+        return TYPES[self.type[0]].bytes
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """In bytes."""
+        if is_tensor(self.array):
+            return tuple(step * self.itemsize for step in self.array.stride())
+        return tuple(self.array.strides)
+
+    def check(self) -> None:
+        """Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses."""
+        shape, box, inner = tuple(self.array.shape), self.box, self.box[-1] * self.itemsize
+        if not 1 <= len(shape) <= MOST_DIMENSIONS:
+            raise _refused(f"an array of {len(shape)} dimensions", f"1 to {MOST_DIMENSIONS}")
+        if min(shape) < 1 or max(shape) > 1 << 32:
+            raise _refused(f"an array of the shape {shape}", "1 to 2**32 elements along each dimension")
+        if len(box) != len(shape):
+            raise _refused(
+                f"a box {box} for an array of {len(shape)} dimensions", "a length for each dimension"
+            )
+        if min(box) < 1 or max(box) > LONGEST_BOX:
+            raise _refused(f"a box {box}", f"1 to {LONGEST_BOX} elements along each dimension")
+        if inner % PIECE:
+            raise _refused(
+                f"a box whose rows have {inner} bytes",
+                f"a multiple of {PIECE}: {PIECE // self.itemsize} elements",
+            )
+        *outer, step = self.strides
+        if shape[-1] > 1 and step != self.itemsize:
+            raise _refused(
+                f"an array whose neighbours lie {step} bytes apart along its last dimension",
+                "neighbours side by side: a copy of the array (np.ascontiguousarray, .contiguous())",
+            )
+        for stride in outer:
+            if stride % PIECE or not 0 <= stride < _FURTHEST:
+                raise _refused(
+                    f"an array whose rows or planes begin {stride} bytes apart",
+                    f"a multiple of {PIECE} bytes: longer rows, of which the last elements are not used",
+                )
+        if self.swizzle not in SPANS:
+            raise _refused(f"a swizzle of {self.swizzle!r}", "0, 32, 64 or 128 bytes")
+        if self.swizzle and inner > self.swizzle:
+            raise _refused(
+                f"a box whose rows have {inner} bytes, with a swizzle of {self.swizzle}",
+                "rows of at most as many bytes as the swizzle has",
+            )
+        if self.fill not in ("zero", "nan"):
+            raise _refused(f"fill={self.fill!r}", '"zero" or "nan"')
+        if self.fill == "nan" and self.type[0] not in _NAN:
+            raise _refused("a fill of NaN for whole numbers", 'fill="zero"')
+
+    def encoded(self, address: int, encode: Encode, name: str, kernel: str) -> bytes:
+        """The 128 bytes, for an array that the kernel finds at an address."""
+        if address % PIECE:
+            raise InvalidLaunch(
+                f"argument {name}: the array of the tensor map begins at the address {address:#x}, and TMA "
+                f"wants a multiple of {PIECE}",
+                kernel=kernel,
+                hint="a slice that begins at a multiple of 16 bytes, or a copy of it",
+            )
+        return encode(self, address)
+
+
+def tensor_map(array, box: int | Sequence[int], swizzle: int = 0, fill: str = "zero") -> TensorMap:
+    """The argument for a kernel's ``const __grid_constant__ CUtensorMap``: TMA copies boxes of ``array``.
+
+    array: of NumPy, of a device, or a torch tensor, its last dimension contiguous; host arrays are copied to
+    a GPU and back as when they are passed themselves. box: elements along each dimension, in the array's
+    order. In a kernel coordinates are in the reverse order, the last dimension's first.
+    swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan", for elements beyond the array's edges.
+    Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses. Not offered: strides between elements,
+    interleaved layouts, im2col.
+    """
+    one = TensorMap(array, (box,) if isinstance(box, int) else tuple(map(int, box)), swizzle, fill)
+    one.check()
+    return one
+
+
+def _refused(what: str, wanted: str) -> InvalidLaunch:
+    return InvalidLaunch(f"a tensor map of {what}, which cuTensorMapEncodeTiled refuses", hint=wanted)
+
+
+def on_engine(one: TensorMap, address: int) -> bytes:
+    """The 128 bytes for the engine."""
+    kind = one.type[0]
+    fill = _NAN[kind] if one.fill == "nan" else 0
+    strides = (*one.strides[:-1], one.itemsize)
+    return Map(
+        address, tuple(one.array.shape)[::-1], strides[::-1], one.box[::-1], kind, one.swizzle, fill
+    ).encoded()
+
+
+def on_cuda(one: TensorMap, address: int) -> bytes:
+    """The 128 bytes for a GPU, from its driver."""
+    swizzle = f"SWIZZLE_{one.swizzle}B" if one.swizzle else "SWIZZLE_NONE"
+    fill = "NAN_REQUEST_ZERO_FMA" if one.fill == "nan" else "NONE"
+    status, made = driver.cuTensorMapEncodeTiled(
+        driver.CUtensorMapDataType[f"CU_TENSOR_MAP_DATA_TYPE_{one.type[1]}"],
+        len(one.box),
+        address,
+        [driver.cuuint64_t(n) for n in tuple(one.array.shape)[::-1]],
+        [driver.cuuint64_t(n) for n in one.strides[-2::-1]] if len(one.box) > 1 else [],
+        [driver.cuuint32_t(n) for n in one.box[::-1]],
+        [driver.cuuint32_t(1)] * len(one.box),
+        driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
+        driver.CUtensorMapSwizzle[f"CU_TENSOR_MAP_{swizzle}"],
+        driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+        driver.CUtensorMapFloatOOBfill[f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"],
+    )
+    if status != driver.CUresult.CUDA_SUCCESS:
+        raise InvalidLaunch(f"CUDA says {status.name} to a tensor map of a box {one.box}")
+    return b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
