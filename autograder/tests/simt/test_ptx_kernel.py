@@ -92,11 +92,17 @@ def test_arguments_that_are_not_the_kernels(args, said):
 
 
 def test_an_instruction_that_the_engine_lacks_is_refused_by_name():
-    text = SCALE.replace(
-        "mov.u32 %r1, %tid.x;", "mov.u32 %r1, %tid.x;\n    wgmma.fence.sync.aligned;"
-    ).replace("sm_80", "sm_90a")
+    text = (
+        SCALE.replace(
+            "mov.u32 %r1, %tid.x;",
+            "mov.u32 %r1, %tid.x;\n"
+            "    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r1, [%r1];",
+        )
+        .replace("sm_80", "sm_90")
+        .replace(".version 8.0", ".version 8.6")
+    )
     kernel = warplab.ptx_kernel(text, "scale")
-    with pytest.raises(warplab.UnsupportedInstruction, match="wgmma.fence"):
+    with pytest.raises(warplab.UnsupportedInstruction, match="st.async"):
         kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
 
 

@@ -55,7 +55,7 @@ THERE = """
 extern "C" __global__ void there(const __grid_constant__ CUtensorMap map, unsigned char* out, int bytes,
                                  int x, int y, int z)
 {{
-    extern __shared__ __align__(1024) unsigned char tile[];
+    __shared__ alignas(1024) unsigned char tile[8192];
     __shared__ uint64_t bar;
     if (threadIdx.x == 0) {{
         start(&bar, 1);
@@ -71,7 +71,7 @@ BACK = """
 extern "C" __global__ void back(const __grid_constant__ CUtensorMap map, const unsigned char* from, int bytes,
                                 int x, int y, int z)
 {{
-    extern __shared__ __align__(1024) unsigned char tile[];
+    __shared__ alignas(1024) unsigned char tile[8192];
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) tile[i] = from[i];
     fence_proxy();
     __syncthreads();
@@ -152,7 +152,7 @@ def test_a_box_comes_as_the_model_has_it(case):
     out = np.full(wanted.size, 0xEE, np.uint8)
     index = (*corner[::-1], 0, 0)[:3]
     tensor_map = warplab.tensor_map(array, box, swizzle)
-    there(len(shape))[1, 64, 0, wanted.size](tensor_map, out, wanted.size, *index)
+    there(len(shape))[1, 64](tensor_map, out, wanted.size, *index)
     np.testing.assert_array_equal(out, wanted)
 
 
@@ -167,14 +167,14 @@ def test_a_box_goes_back_as_the_model_has_it(case):
         index = tuple(c + d for c, d in zip(corner, i))
         wanted[index] = new[index]
     index = (*corner[::-1], 0, 0)[:3]
-    back(len(shape))[1, 64, 0, data.size](warplab.tensor_map(array, box, swizzle), data, data.size, *index)
+    back(len(shape))[1, 64](warplab.tensor_map(array, box, swizzle), data, data.size, *index)
     np.testing.assert_array_equal(array, wanted)
 
 
 def test_an_element_beyond_the_edge_is_a_nan_where_that_is_asked_for():
     array = np.ones((8, 64), np.float32)
     out = np.zeros(256, np.uint8)
-    there(2)[1, 64, 0, 256](warplab.tensor_map(array, (4, 16), fill="nan"), out, 256, 56, 6, 0)
+    there(2)[1, 64](warplab.tensor_map(array, (4, 16), fill="nan"), out, 256, 56, 6, 0)
     found = out.view(np.float32).reshape(4, 16)
     assert (found[:2, :8] == 1).all() and np.isnan(found[:, 8:]).all() and np.isnan(found[2:]).all()
 
@@ -194,7 +194,7 @@ def test_a_box_is_combined_with_what_is_there(operation):
     array, new = (random.integers(0, 100, (10, 16)).astype(dtype) for _ in range(2))
     wanted = array.copy()
     wanted[6:] = combined(array[6:], new[:4])
-    back(2, operation)[1, 64, 0, 512](warplab.tensor_map(array, (8, 16)), new.view(np.uint8), 512, 0, 6, 0)
+    back(2, operation)[1, 64](warplab.tensor_map(array, (8, 16)), new.view(np.uint8), 512, 0, 6, 0)
     np.testing.assert_array_equal(array, wanted)
 
 
@@ -320,3 +320,193 @@ def test_what_the_driver_refuses_is_refused_with_a_reason(given, said):
     array = np.zeros(given.pop("shape"), given.pop("dtype"))
     with pytest.raises(warplab.InvalidLaunch, match=f"(?s){said}"):
         warplab.tensor_map(array, **given)
+
+
+RING = """
+extern "C" __global__ void ring(const __grid_constant__ CUtensorMap map, float* out, int tiles, int mistake)
+{
+    __shared__ alignas(128) float tile[2][8][32];
+    __shared__ uint64_t full[2], empty[2];
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0)
+        for (int s = 0; s < 2; s++) { start(full + s, 1); start(empty + s, 64); }
+    __syncthreads();
+    if (warp == 0) {
+        if (lane == 0)
+            for (int i = 0; i < tiles; i++) {
+                int s = i % 2, x = 0, y = 8 * i, turn = i / 2 % 2;
+                if (i >= 2 && mistake != 1) wait(empty + s, turn ^ 1);
+                expect(full + s, sizeof(tile[s]));
+                asm volatile("cp.async.bulk.tensor.2d.shared::cta.global.tile.mbarrier::complete_tx::bytes"
+                             " [%0], [%1, {%2, %3}], [%4];"
+                             :: "r"(at(tile[s])), "l"(&map), "r"(x), "r"(y), "r"(at(full + s)) : "memory");
+            }
+    } else {
+        float sum = 0;
+        for (int i = 0; i < tiles; i++) {
+            int s = i % 2;
+            wait(full + s, i / 2 % 2);
+            for (int r = warp - 1; r < 8; r += 2) sum += (i + 1) * tile[s][r][lane];
+            arrive(empty + s);
+        }
+        out[32 * (warp - 1) + lane] = sum;
+    }
+}
+"""
+
+
+def test_a_ring_of_stages():
+    array, out = _array("float32", (40, 32)), np.zeros((2, 32), np.float32)
+    weighed = (array.reshape(5, 4, 2, 32) * np.arange(1, 6, dtype=np.float32)[:, None, None, None]).sum(
+        axis=(0, 1)
+    )
+    kernel(RING, "ring")[1, 96](warplab.tensor_map(array, (8, 32)), out, 5, 0)
+    np.testing.assert_array_equal(out, weighed)
+
+
+def test_a_stage_that_is_filled_before_it_is_free_is_found():
+    array, out = _array("float32", (40, 32)), np.zeros((2, 32), np.float32)
+    with pytest.raises(warplab.BarrierMisuse, match=r"arrives at full\[0\] .*nobody has waited for phase 0"):
+        kernel(RING, "ring")[1, 96](warplab.tensor_map(array, (8, 32)), out, 5, 1)
+
+
+CLUSTER = """
+__device__ inline int rank() { int r; asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r)); return r; }
+__device__ inline void together() {
+    asm volatile("barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;" ::: "memory");
+}
+"""
+BOTH = (
+    CLUSTER
+    + """
+extern "C" __global__ __cluster_dims__(2) void both(const __grid_constant__ CUtensorMap map, float* out,
+                                                    int mistake)
+{
+    __shared__ alignas(128) float tile[8][32];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x, x = 0, y = blockIdx.x / 2 * 8;
+    if (t == 0) { start(&bar, 1); expect(&bar, sizeof(tile)); }
+    if (mistake != 1) together(); else __syncthreads();
+    if (t == 0 && rank() == 0) {
+        unsigned short blocks = mistake == 2 ? 1 : mistake == 3 ? 7 : 3;
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes"
+                     ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;"
+                     :: "r"(at(tile)), "l"(&map), "r"(x), "r"(y), "r"(at(&bar)), "h"(blocks) : "memory");
+    }
+    wait(&bar, 0);
+    out[256 * blockIdx.x + t] = tile[t / 32][t % 32] + rank();
+    together();
+}
+"""
+)
+
+
+def test_one_copy_reaches_both_blocks():
+    array, out = _array("float32", (16, 32)), np.zeros((2, 2, 8, 32), np.float32)
+    kernel(BOTH, "both")[4, 256](warplab.tensor_map(array, (8, 32)), out, 0)
+    np.testing.assert_array_equal(
+        out, np.stack([array.reshape(2, 8, 32), array.reshape(2, 8, 32) + 1], axis=1)
+    )
+
+
+def test_what_a_multicast_saves_is_counted():
+    array, out = _array("float32", (16, 32)), np.zeros((2, 2, 8, 32), np.float32)
+    p = warplab.profile(kernel(BOTH, "both")[4, 256], warplab.tensor_map(array, (8, 32)), out, 0)
+    # of each cluster one request for a box of 1,024 bytes, 32 sectors, delivered twice
+    assert (p.tma_load.requests, p.tma_load.sectors, p.tma_load.bytes) == (2, 64, 2048)
+    assert (p.tma_load.shared_bytes, p.tma_load.sectors_saved) == (4096, 64)
+    assert p.global_read.sectors == 64 and p.global_load.requests == 0
+    assert "2 requests, 64 sectors, 2,048 bytes, 4,096 bytes in shared memory; multicast saves 64" in str(p)
+
+
+@pytest.mark.parametrize(
+    "mistake, error, said",
+    [
+        (1, warplab.LaunchError, "no initialised mbarrier|nothing says that this block has begun|initialis"),
+        (2, warplab.NoProgress, "1,024 of the bytes that it expects have not come"),
+        (3, warplab.LaunchError, "both"),
+    ],
+)
+def test_a_mistake_around_a_multicast_is_found(mistake, error, said):
+    array, out = _array("float32", (16, 32)), np.zeros((2, 2, 8, 32), np.float32)
+    with pytest.raises(error, match=said):
+        kernel(BOTH, "both")[4, 256](warplab.tensor_map(array, (8, 32)), out, mistake)
+
+
+PASS_ON = (
+    CLUSTER
+    + """
+extern "C" __global__ __cluster_dims__(2) void pass_on(const float* x, float* out)
+{
+    __shared__ alignas(128) float mine[256], theirs[256];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x;
+    mine[t] = x[256 * blockIdx.x + t];
+    fence_proxy();
+    if (t == 0) { start(&bar, 1); expect(&bar, 1024); }
+    together();
+    if (t == 0)
+        asm volatile("{ .reg .b32 to, there; mapa.shared::cluster.u32 to, %0, %3;"
+                     " mapa.shared::cluster.u32 there, %2, %3;"
+                     " cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+                     " [to], [%1], 1024, [there]; }"
+                     :: "r"(at(theirs)), "r"(at(mine)), "r"(at(&bar)), "r"(rank() ^ 1) : "memory");
+    wait(&bar, 0);
+    out[256 * blockIdx.x + t] = theirs[t];
+    together();
+}
+"""
+)
+
+
+def test_a_block_passes_a_row_on_to_its_neighbour():
+    x, out = np.arange(1024, dtype=np.float32), np.zeros((4, 256), np.float32)
+    kernel(PASS_ON, "pass_on")[4, 256](x, out)
+    np.testing.assert_array_equal(out, x.reshape(2, 2, 256)[:, ::-1].reshape(4, 256))
+
+
+WRAPPED = """
+#include <cuda.h>
+#include <cuda/barrier>
+#include <cuda/ptx>
+using barrier = cuda::barrier<cuda::thread_scope_block>;
+namespace ptx = cuda::ptx;
+namespace cde = cuda::device::experimental;
+extern "C" __global__ void wrapped(const __grid_constant__ CUtensorMap map, int x, int y)
+{
+    __shared__ alignas(128) float tile[8][16];
+    #pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ barrier bar;
+    if (threadIdx.x == 0) { init(&bar, blockDim.x); ptx::fence_proxy_async(ptx::space_shared); }
+    __syncthreads();
+    barrier::arrival_token token;
+    if (threadIdx.x == 0) {
+        int corner[2] = {x, y};
+        ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, &tile, &map, corner,
+                                  cuda::device::barrier_native_handle(bar));
+        token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));
+    } else {
+        token = bar.arrive();
+    }
+    bar.wait(std::move(token));
+    tile[threadIdx.x / 16][threadIdx.x % 16] += 1;
+    cde::fence_proxy_async_shared_cta();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        cde::cp_async_bulk_tensor_2d_shared_to_global(&map, x, y, &tile);
+        cde::cp_async_bulk_commit_group();
+        cde::cp_async_bulk_wait_group_read<0>();
+    }
+}
+"""
+
+
+@pytest.mark.slow
+def test_the_wrappers_of_cuda():
+    array = _array("float32", (20, 40))
+    wanted = array.copy()
+    wanted[4:12, 32:] += 1
+    if "wrapped" not in _kernels:
+        _kernels["wrapped"] = warplab.cuda_kernel(WRAPPED, "wrapped")
+    _kernels["wrapped"][1, 128](warplab.tensor_map(array, (8, 16)), 32, 4)
+    np.testing.assert_array_equal(array, wanted)

@@ -148,8 +148,9 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
         else:
             source = _Row(memory, part, site, bytes_)
             data = _Shared(memory, part, site, origin, source, "shared").tell_read()
-        for rank in [None] if blocks is None else range(16):
-            chosen = np.ones(part.size, bool) if rank is None else blocks >> rank & 1 > 0
+        everybody = np.ones(part.size, bool)
+        of_rank = {None: everybody} if blocks is None else {r: blocks >> r & 1 > 0 for r in range(16)}
+        for rank, chosen in of_rank.items():
             if chosen.any():
                 some = part if chosen.all() else part.split(chosen, frozenset())
                 space = ways[0] if rank is None else "cluster"
@@ -386,7 +387,7 @@ class _Shared:
     def write(self, data: np.ndarray, bar, space: str, asks: bool) -> None:
         """Store rows of pieces, and complete at the mbarriers ``bar``."""
         memory, does = self.memory, "lets a copy in bulk complete at {}"
-        use = mbarrier.live(memory, self.group, self.site, space, *bar, does, True)
+        use = mbarrier.live(memory, self.group, self.site, space, bar[0], bar[1], does, True)
         self._tell("write", tuple(np.ascontiguousarray(data.view("u4").reshape(-1, 4).T)), asks)
         memory.machine.shared.view("V16")[self.at // PIECE] = data
         watch = memory.watch(BulkWatch)

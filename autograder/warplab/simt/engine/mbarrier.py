@@ -152,6 +152,9 @@ class Mbarriers(Observer):
     def fence(self, machine, group, wide):
         self._synchronise()
 
+    def waited(self, machine, lanes, phases):
+        self._synchronise()
+
     def _synchronise(self) -> None:
         self.in_vain = 0
         self.synchronised += 1

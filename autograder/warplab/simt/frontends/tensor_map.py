@@ -10,6 +10,7 @@ the driver refuses is refused here on both, with a reason: it only says CUDA_ERR
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 from cuda.bindings import driver
 
 from warplab.simt.engine.swizzle import PIECE, SPANS
-from warplab.simt.engine.tensor_maps import LONGEST_BOX, MOST_DIMENSIONS, Map
+from warplab.simt.engine.tensor_maps import LONGEST_BOX, MOST_DIMENSIONS, SIZE, Map
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.torch_hook import is_tensor
 from warplab.simt.ptx.ptx_types import TYPES
@@ -159,19 +160,24 @@ def on_cuda(one: TensorMap, address: int) -> bytes:
     """The 128 bytes for a GPU, from its driver."""
     swizzle = f"SWIZZLE_{one.swizzle}B" if one.swizzle else "SWIZZLE_NONE"
     fill = "NAN_REQUEST_ZERO_FMA" if one.fill == "nan" else "NONE"
+    outer = one.strides[-2::-1] if len(one.box) > 1 else [PIECE]  # of one dimension none is read
     status, made = driver.cuTensorMapEncodeTiled(
-        driver.CUtensorMapDataType[f"CU_TENSOR_MAP_DATA_TYPE_{one.type[1]}"],
+        _named(driver.CUtensorMapDataType, f"DATA_TYPE_{one.type[1]}"),
         len(one.box),
         address,
         [driver.cuuint64_t(n) for n in tuple(one.array.shape)[::-1]],
-        [driver.cuuint64_t(n) for n in one.strides[-2::-1]] if len(one.box) > 1 else [],
+        [driver.cuuint64_t(n) for n in outer],
         [driver.cuuint32_t(n) for n in one.box[::-1]],
         [driver.cuuint32_t(1)] * len(one.box),
         driver.CUtensorMapInterleave.CU_TENSOR_MAP_INTERLEAVE_NONE,
-        driver.CUtensorMapSwizzle[f"CU_TENSOR_MAP_{swizzle}"],
+        _named(driver.CUtensorMapSwizzle, swizzle),
         driver.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-        driver.CUtensorMapFloatOOBfill[f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"],
+        _named(driver.CUtensorMapFloatOOBfill, f"FLOAT_OOB_FILL_{fill}"),
     )
     if status != driver.CUresult.CUDA_SUCCESS:
         raise InvalidLaunch(f"CUDA says {status.name} to a tensor map of a box {one.box}")
-    return b"".join(int(word).to_bytes(8, "little") for word in made.opaque)
+    return ctypes.string_at(made.getPtr(), SIZE)
+
+
+def _named(kind, name: str):
+    return getattr(kind, f"CU_TENSOR_MAP_{name}")

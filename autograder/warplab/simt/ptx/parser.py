@@ -380,11 +380,15 @@ def _body(text: str, fn: Function) -> None:
     """
     home = file = line = end = 0
     scopes: list[dict[str, str]] = []
+    path, opened = (), 0  # which braces are open
+    paths: dict[int, tuple[int, ...]] = {}  # of instructions and labels inside of braces
     called_from: dict[tuple, tuple] = {}
     for part in _PART.finditer(text):
         if part.start() != end:
             break
         end, kind = part.end(), part.lastgroup
+        if opened:
+            paths[len(fn.body)] = path
         if kind == "statement":
             statement = part["statement"].strip()
             if statement.startswith("."):
@@ -398,8 +402,10 @@ def _body(text: str, fn: Function) -> None:
             fn.body.append(part["label"])
         elif part["brace"] == "{":
             scopes.append({})
+            path, opened = (*path, opened), opened + 1
         elif kind == "brace":
             del scopes[-1:]
+            path = path[:-1]
         else:
             place = tuple(map(int, part.group(2, 3, 4)))
             home = home or place[0]
@@ -413,6 +419,25 @@ def _body(text: str, fn: Function) -> None:
                 file, line = place[:2]
     if rest := text[end:].strip():
         raise PTXSyntaxError(f"statement without a semicolon in {fn.name}: {rest[:60]!r}")
+    labels = [item for item in fn.body if isinstance(item, str)]
+    if len({*labels}) < len(labels):
+        _tell_labels_apart(fn, paths)
+
+
+def _tell_labels_apart(fn: Function, paths: dict[int, tuple[int, ...]]) -> None:
+    """Give labels of one name, each inside of braces of its own, names of their own: those of inline assembly
+    come again with each copy of it.
+    """
+    own: dict[tuple, str] = {}
+    for i, item in enumerate(fn.body):
+        if isinstance(item, str):
+            own[paths.get(i, ()), item] = fn.body[i] = "_".join([item, *map(str, paths.get(i, ()))])
+    for i, item in enumerate(fn.body):
+        if isinstance(item, Instr) and item.opcode == "bra" and isinstance(item.operands[0], Sym):
+            path = paths.get(i, ())
+            outward = (path[:depth] for depth in range(len(path), -1, -1))
+            name = item.operands[0].name
+            item.operands = (Sym(next((own[p, name] for p in outward if (p, name) in own), name)),)
 
 
 def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None:
