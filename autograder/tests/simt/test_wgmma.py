@@ -179,3 +179,97 @@ def test_counts():
     assert p.operand_bytes == 2 * 5 * (64 + 8) * 32
     assert p.shared_load.requests == 0
     assert "23,040 bytes of operands" in str(p)
+
+
+RING = (
+    HEAD
+    + """
+__device__ void await(void* barrier, u32 parity)
+{
+    asm volatile("{ .reg .pred done;\\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n"
+                 "@done bra on;\\nbra again;\\non: }"
+                 :: "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
+}
+__device__ void arrive(void* barrier)
+{
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
+                 :: "r"((u32)__cvta_generic_to_shared(barrier)) : "memory");
+}
+extern "C" __global__ void __launch_bounds__(160) k(const u32* given, int steps, float* out)
+{
+    __shared__ __align__(1024) u32 stage[2][64 * 8 + 8 * 8];
+    __shared__ __align__(8) u64 full[2], empty[2];
+    if (threadIdx.x < 4) {
+        void* mine = threadIdx.x < 2 ? &full[threadIdx.x] : &empty[threadIdx.x - 2];
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
+                     :: "r"((u32)__cvta_generic_to_shared(mine)), "r"(threadIdx.x < 2 ? 32 : 1) : "memory");
+    }
+    __syncthreads();
+    if (threadIdx.x >= 128) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        for (int step = 0; step < steps; ++step) {
+            if (step >= 2) await(&empty[step % 2], step / 2 - 1 & 1);
+            for (int i = threadIdx.x - 128; i < 576; i += 32) stage[step % 2][i] = given[step * 576 + i];
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            arrive(&full[step % 2]);
+        }
+        return;
+    }
+    float d[4] = {0, 0, 0, 0};
+    for (int step = 0; step < steps; ++step) {
+        await(&full[step % 2], step / 2 & 1);
+        const u64 rest = (8ull << 16) | (16ull << 32);
+        FENCE;
+        MULTIPLY
+        COMMIT;
+        WAIT(1);
+        if (step > 0 && threadIdx.x == 5) arrive(&empty[(step - 1) % 2]);
+    }
+    WAIT(0);
+    for (int i = 0; i < 4; ++i) out[threadIdx.x * 4 + i] = d[i];
+}
+"""
+).replace(
+    "MULTIPLY",
+    call(
+        8, 16, "f32", "f16", "f16", "d", "at(stage[step % 2], rest)", "at(stage[step % 2] + 512, rest)", "1"
+    ),
+)
+
+
+def ring(source):
+    a, b = numbers(RNG, (5, 64, 16), "f16"), numbers(RNG, (5, 8, 16), "f16")
+    given = np.zeros((5, 1152), np.float16)
+    for step in range(5):  # without a swizzle: eight rows of 16 bytes, the other half of k after them
+        given[step, :1024] = a[step].reshape(8, 8, 2, 8).transpose(0, 2, 1, 3).reshape(-1)
+        given[step, 1024:] = b[step].reshape(8, 2, 8).transpose(1, 0, 2).reshape(-1)
+    out = np.zeros((128, 4), np.float32)
+    warplab.cuda_kernel(source, "k")[1, 160](given.view(np.uint32), 5, out)
+    wanted = np.matmul(a.astype(float), b.astype(float).transpose(0, 2, 1)).sum(axis=0)
+    np.testing.assert_array_equal(from_accumulators(out, np.float32, 8), wanted)
+
+
+def test_a_ring_with_a_producer():
+    ring(RING)
+
+
+@pytest.mark.parametrize(
+    "right, wrong, error, said",
+    [
+        # a stage is given back while its product may still read it
+        (
+            "step > 0 && threadIdx.x == 5) arrive(&empty[(step - 1) % 2])",
+            "threadIdx.x == 5) arrive(&empty[step % 2])",
+            warplab.SharedRace,
+            r"thread \(12., 0, 0\) .* writes stage",
+        ),
+        ("WAIT(1);", "", warplab.WarpgroupMisuse, r"writes to stage\[0, 0\], an operand"),
+        ("step >= 2) await", "step >= 9) await", warplab.BarrierMisuse, "nobody has waited for phase 0"),
+        ("await(&full[step % 2], step / 2 & 1);", "", warplab.SharedRace, "reads stage"),
+        ("    WAIT(0);", "", warplab.WarpgroupMisuse, "reads an accumulator"),
+    ],
+)
+def test_mistakes_in_the_ring_are_found(right, wrong, error, said):
+    assert right in RING
+    with pytest.raises(error, match=said):
+        ring(RING.replace(right, wrong))

@@ -9,8 +9,9 @@ class Observer:
 
     ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
     ``offset`` and ``width`` are bytes; of a read of uninitialised memory an observer may answer with the
-    arguments of ``taint.loaded``. ``missed``: a shuffle reads lanes that take no part, by ``warp.shuffle``'s
-    ``missing``; the answer is what lanes ``got``.
+    arguments of ``taint.loaded``. ``read_until_now``: of whose start ``accessed`` has told, a read of shared
+    memory by an asynchronous instruction ends. ``missed``: a shuffle reads lanes that take no part, by
+    ``warp.shuffle``'s ``missing``; the answer is what lanes ``got``.
     ``bulk``: a part of a copy that TMA makes, whose group has a lane for each word or 16 bytes; by default an
     access like others.
     ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
@@ -32,6 +33,8 @@ class Observer:
 
     def bulk(self, machine, group, site, access, width, space, what, values):
         self.accessed(machine, group, site, access, 0, width, space, what, values)
+
+    def read_until_now(self, machine, group, site, access, width): ...
 
     def missed(self, machine, group, site, missing, got):
         return got

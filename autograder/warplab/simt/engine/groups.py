@@ -75,6 +75,17 @@ class Group:
         return absent[self.row] if absent.any() else None
 
     @cached_property
+    def four_warps(self) -> np.ndarray:
+        """Number of each lane's four warps, a warp group, in the chunk."""
+        machine = self.machine
+        return machine.block_of_lane[self.lanes] << 8 | machine.thread_of_lane[self.lanes] // 128
+
+    @cached_property
+    def lacks_warps(self) -> bool:
+        """Whether some lane of its warp groups is not in the group."""
+        return bool((np.unique(self.four_warps, return_counts=True)[1] != 128).any())
+
+    @cached_property
     def table(self) -> WarpTable:
         """The group's lanes laid out by warp, for shuffles and votes."""
         return WarpTable(self)

@@ -199,7 +199,7 @@ class Program:
         return min([8, *(TYPES[m].bytes for m in kinds)])
 
     @cached_property
-    def whole_exchanges(self) -> list[bool]:
+    def whole_exchanges(self) -> list[int]:
         return whole_exchanges(self.blocks)
 
     @cached_property

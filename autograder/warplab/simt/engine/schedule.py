@@ -22,13 +22,16 @@ PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other l
 BOOST = 256  # steps of that turn
 
 
-def whole_exchanges(blocks: list[BasicBlock]) -> list[bool]:
-    """For each block: whether it has a warp-wide exchange whose member mask is all ones in every launch."""
+def whole_exchanges(blocks: list[BasicBlock]) -> list[int]:
+    """For each block: 4 if it has an instruction of four warps (``wgmma``), 1 if it has a warp-wide exchange
+    whose member mask is all ones in every launch, else 0.
+    """
     instrs = [i for block in blocks for i in block.instrs]
     others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
     whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
     masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
-    return [any(m.name in whole if isinstance(m, Reg) else _is_full(m) for m in found) for found in masks]
+    needs = [any(m.name in whole if isinstance(m, Reg) else _is_full(m) for m in found) for found in masks]
+    return [4 if any(i.opcode == "wgmma" for i in b.instrs) else int(n) for b, n in zip(blocks, needs)]
 
 
 def _is_all(instr) -> bool:
@@ -97,7 +100,9 @@ class Schedule:
             self._release_warps()
             self._release_early()
             self.polls, self.turn, self.boost, self.patience = 0, self.turn + 1, BOOST, 4
-        index = sorted(self.ready)[self.turn % len(self.ready)] if self.boost else self._first()
+        index = sorted(self.ready)[self.turn % len(self.ready)] if self.boost else min(self.ready)
+        if not self.boost or self.whole[index] == 4:
+            index = self._in_place_of(index)
         return index, self.ready.pop(index)
 
     def step(self, block: BasicBlock) -> None:
@@ -111,25 +116,27 @@ class Schedule:
 
     def runs_on(self, index: int, group: Group) -> bool:
         """Whether the group goes on with block ``index`` at once: no other group comes first."""
+        whole = self.whole[index]
         if self.boost:
-            return True
+            return whole != 4 or not group.lacks_warps
         spins = self.polls >= self.patience
         if not self.ready:
             return not (spins and (self.waiting or self.gathering))
-        comes_early = self.whole[index] and group.absent is not None
+        comes_early = whole and (group.absent is not None if whole == 1 else group.lacks_warps)
         return not (spins or comes_early or min(self.ready) <= index)
 
-    def _first(self) -> int:
-        """The lowest block; but if all lanes of a warp exchange values in it, a block with other lanes of
-        that warp, which may still come to it.
+    def _in_place_of(self, lowest: int) -> int:
+        """The lowest block, or whose turn it is; but if all lanes of a warp (or of four) take part in an
+        instruction of it, a block with other lanes of them, which may still come to it.
         """
-        lowest = min(self.ready)
         if len(self.ready) == 1 or not self.whole[lowest]:
             return lowest
+        of_one = self.whole[lowest] == 1
         warps = {
-            i: {w for g in groups for w in np.unique(g.warp).tolist()} for i, groups in self.ready.items()
+            i: {w for g in groups for w in np.unique(g.warp if of_one else g.four_warps).tolist()}
+            for i, groups in self.ready.items()
         }
-        for index in sorted(self.ready):
+        for index in (lowest, *sorted(self.ready)):
             others = (warps[other] for other in self.ready if other != index)
             if not self.whole[index] or warps[index].isdisjoint(set().union(*others)):
                 return index

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine import fp8, tensor
-from warplab.simt.engine.groups import joined
+from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.swizzle import PIECE, swizzled
 from warplab.simt.engine.taint import Tainted
 from warplab.simt.engine.tensor import Product, register, shape_of, stacked
@@ -122,7 +122,7 @@ def wgmma(code, instr):
     elif form in ("fence", "commit_group"):
         code.emit(f"wgmma.products(memory).{form.removesuffix('_group')}(group)")
     elif form == "wait_group":
-        code.emit(f"wgmma.products(memory).wait(group, {int(instr.operands[0].value)})")
+        code.emit(f"wgmma.wait(memory, group, {int(instr.operands[0].value)})")
     else:
         raise code.unsupported(instr)
 
@@ -199,11 +199,14 @@ class HeldRegister(WrappedArray):
 
 @dataclass
 class _Reading:
-    """An operand in shared memory that a warp group's product reads: its pieces, sorted."""
+    """An operand in shared memory that a warp group's product reads: the ``addresses`` of its pieces, a lane
+    each in several turns, and the ``pieces`` of the chunk's shared memory, sorted.
+    """
 
     lane: int  # the warp group's first
     number: int
     site: int
+    addresses: np.ndarray
     pieces: np.ndarray
 
 
@@ -224,22 +227,24 @@ class Products(Observer):
     def commit(self, group):
         self.committed[group.lanes] += 1
 
-    def wait(self, group, last: int):
+    def wait(self, group, last: int) -> list[_Reading]:
+        """All but the last groups of products are there. What they have read."""
         lanes = group.lanes
         self.finished[lanes] = np.maximum(self.finished[lanes], self.committed[lanes] - last)
-        self.reading = [r for r in self.reading if r.number >= self.finished[r.lane]]
+        pending = [r.number >= self.finished[r.lane] for r in self.reading]
+        done = [r for r, waits in zip(self.reading, pending) if not waits]
+        self.reading = [r for r, waits in zip(self.reading, pending) if waits]
+        return done
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space != "shared" or what == "read" or not self.reading:
             return
         first = np.broadcast_to(access.offset + offset, (group.size,))
-        low, high = (access.low + offset) // PIECE, (access.high + offset + width) // PIECE
-        span = max(1, width // PIECE)
+        pieces = first[:, np.newaxis] // PIECE + np.arange(max(1, width // PIECE))
+        low, high = pieces.min(), pieces.max()
         for reading in self.reading:
-            base = int(machine.shared_base[reading.lane]) // PIECE
-            if reading.pieces[0] - base > high or reading.pieces[-1] - base < low:
+            if reading.pieces[0] > high or reading.pieces[-1] < low:
                 continue
-            pieces = first[:, np.newaxis] // PIECE + np.arange(span)
             hit = np.isin(pieces, reading.pieces).any(axis=1)
             if hit.any():
                 i = int(np.flatnonzero(hit)[0])
@@ -255,6 +260,25 @@ class Products(Observer):
 def products(memory) -> Products:
     """The chunk's watch over products."""
     return memory.watch(Products)
+
+
+def wait(memory, group, last: int) -> None:
+    """``wgmma.wait_group``: any thread of a warp group may now tell others that what its products read may be
+    overwritten. So its threads have met, and their products have read until now.
+    """
+    machine, done = memory.machine, products(memory).wait(group, last)
+    if not done:
+        return
+    for reading in done:
+        part = Group(machine, np.arange(reading.lane, reading.lane + LANES), {}, False)
+        for address in reading.addresses:
+            access = memory.prepare(part, "shared", address)
+            for o in memory.observers:
+                o.read_until_now(machine, part, reading.site, access, PIECE)
+    first = np.unique([reading.lane for reading in done])
+    lanes = (first[:, np.newaxis] + np.arange(LANES)).reshape(-1)
+    for o in memory.observers:
+        o.met(machine, lanes, np.repeat(first, LANES))
 
 
 def used(memory, group, site, value) -> HeldRegister:
@@ -384,8 +408,7 @@ def _plain(memory, group, site, value: Any) -> np.ndarray:
 def _whole_groups(memory, group, site) -> int:
     """Number of the group's warp groups. Raises WarpWide unless all 128 lanes of each are there."""
     machine, lanes = memory.machine, group.lanes
-    names = machine.block_of_lane[lanes] << 8 | machine.thread_of_lane[lanes] // LANES
-    _, counts = np.unique(names, return_counts=True)
+    _, counts = np.unique(group.four_warps, return_counts=True)
     if (counts != LANES).any():
         at = int(np.flatnonzero(counts != LANES)[0])
         raise memory.program.error(
@@ -435,16 +458,17 @@ def _shared(
     within = np.stack([_places(int(each), rows, turned) for each in code])
     count = within.shape[1]
     whole = np.pad(within, ((0, 0), (0, -count % LANES)), mode="wrap").reshape(groups, -1, LANES)
+    whole = whole.astype(np.uint64)
     parts, pieces = [], []
     for i in range(whole.shape[1]):
-        address = np.ascontiguousarray(whole[:, i]).reshape(-1).astype(np.uint64)
+        address = np.ascontiguousarray(whole[:, i]).reshape(-1)
         access, _ = memory.access(group, site, "shared", address, 0, PIECE, "read")
         words = access.region.view("u4")[access.index(2)[:, np.newaxis] + np.arange(4)]
         parts.append(words.reshape(groups, LANES, 4))
         pieces.append(access.offset.reshape(groups, LANES) // PIECE)
     found = products(memory)
-    for lane, mine in zip(group.lanes[::LANES], np.concatenate(pieces, axis=1)):
-        found.reading.append(_Reading(int(lane), int(found.committed[lane]), site, np.unique(mine)))
+    for lane, own, mine in zip(group.lanes[::LANES].tolist(), whole, np.concatenate(pieces, axis=1)):
+        found.reading.append(_Reading(lane, int(found.committed[lane]), site, own, np.unique(mine)))
     words = np.concatenate(parts, axis=1)[:, :count]
     if turned:  # pieces along M or N, one for each of 16 k
         bits = words.view("u2").reshape(groups, rows // 8, 16, 8)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,8 +35,8 @@ from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.torch_hook import refuse_other_numbers, when_imported
 from warplab.simt.toolchain.ptxas import assemble
 
-#: What Triton's compiler is asked for: of sm_90 it would make instructions (wgmma) that the engine has not.
-ARCH = "sm_80"
+#: What Triton's compiler is asked for. Of sm_90 it makes TMA and wgmma, and other counts than the book's.
+ARCH = os.environ.get("WARPLAB_TRITON_ARCH", "sm_80")
 DEVICE = -1  # its number, which no GPU has: Triton keeps compiled kernels by device
 NO_TIMES = (
     "the SIMT engine has no times: what this CPU takes says nothing about a GPU; count with "

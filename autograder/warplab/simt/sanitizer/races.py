@@ -224,6 +224,9 @@ class Races(Observer):
         if shadow is not None:
             shadow.add(touch)
 
+    def read_until_now(self, machine, group, site, access, width):
+        self.accessed(machine, group, site, access, 0, width, "shared", "read", None)
+
     def _watch(self, machine, region: Region) -> Shadow | None:
         """Shadow memory for a region, None if nothing can clash there."""
         if not self.looked_up:
