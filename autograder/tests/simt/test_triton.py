@@ -12,6 +12,7 @@ import pytest
 import torch
 
 import warplab
+from warplab.simt.frontends import triton_hook
 from warplab.timing.tuning import bound_of
 
 triton = pytest.importorskip("triton", reason="Triton's wheels are for Linux")
@@ -474,6 +475,21 @@ def test_there_are_no_times():
 def test_only_sm_80_is_compiled_for():
     with pytest.raises(warplab.ProfileError, match="wgmma"):
         add_up(1024, arch="sm_90")
+
+
+def test_for_sm_90_a_product_is_one_of_warp_groups(monkeypatch):
+    @triton.jit
+    def product(a, b, c, BM: tl.constexpr, BK: tl.constexpr):
+        m, k = tl.arange(0, BM), tl.arange(0, BK)
+        acc = tl.dot(tl.load(a + m[:, None] * BK + k), tl.load(b + k[:, None] * BM + m))
+        tl.store(c + m[:, None] * BM + m, acc)
+
+    monkeypatch.setattr(triton_hook, "ARCH", "sm_90")
+    a, b = (torch.randint(-8, 9, shape).half() / 4 for shape in ((64, 32), (32, 64)))
+    c = torch.empty(64, 64)
+    p = warplab.profile(product[(1,)], a, b, c, BM=64, BK=32)
+    assert torch.equal(c, a.float() @ b.float())
+    assert p.unit_flops["fp16"] == 2 * 64 * 64 * 32 and p.operand_bytes > 0
 
 
 def test_constants_by_name_are_tritons_alone():
