@@ -183,6 +183,14 @@ def test_misuse_is_found(body, said):
         piped(body)
 
 
+def test_what_threads_wrote_needs_a_fence_of_the_proxy():
+    source = PIPELINE.replace("BODY", WHOLE).replace("fence.proxy.async;", "")
+    with pytest.raises(warplab.SharedRace, match=r"the product of .* no fence.proxy.async .* wgmma may read"):
+        warplab.cuda_kernel(source, "k")[1, 256, 0, 9216](
+            np.zeros(9216, np.uint8), np.zeros(1024, np.float32)
+        )
+
+
 def test_threads_of_a_warp_group_come_together():
     with pytest.raises(warplab.WarpWide, match="96 of the 128 threads of a warp group are here"):
         piped(f"if (threadIdx.x < 224) {{ {WHOLE} }}")

@@ -87,7 +87,7 @@ class BulkWatch(Observer):
             self.writer[word] = NOBODY if self.of_copy else group.lanes
             self.written_at[word], self.write_site[word] = self.now, site
 
-    def by_proxy(self, machine, lanes, word, site: int) -> None:
+    def by_proxy(self, machine, lanes, word, site: int, reader="copy in bulk", unit="TMA") -> None:
         """Words are read by the asynchronous proxy for lanes: refuse what threads wrote without a fence."""
         writer, when = self.writer[word], self.written_at[word]
         unseen = (writer != NOBODY) & (self.fenced_at[writer] <= when) & (self.fenced_at[lanes] <= when)
@@ -99,11 +99,11 @@ class BulkWatch(Observer):
         raise machine.program.error(
             SharedRace,
             site,
-            f"the copy in bulk of {machine.thread_name(lanes[i])} reads {what} ({here}) that "
+            f"the {reader} of {machine.thread_name(lanes[i])} reads {what} ({here}) that "
             f"{machine.thread_name(writer[i])} writes ({there}), with no fence.proxy.async between them: "
-            "TMA may read what was there before",
+            f"{unit} may read what was there before",
             "fence.proxy.async by each thread that has written (cuda::ptx::fence_proxy_async), "
-            "then __syncthreads(), then the copy",
+            f"then __syncthreads(), then the {reader.partition(' ')[0]}",
         )
 
     def _early(self, machine, group, site, word, bad, what) -> None:

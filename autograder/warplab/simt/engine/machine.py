@@ -181,7 +181,7 @@ class Machine:
         # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
         self.shared = Region(0, _unwritten(count * self.shared_stride + 128), "shared memory")
         self.local = Region(0, _unwritten(lanes * self.program.local_size + 16), "local memory")
-        if self.program.copies_in_bulk:
+        if self.program.uses_async_proxy:
             self.memory.watch(BulkWatch)
 
     def special(self, name: str) -> np.ndarray:

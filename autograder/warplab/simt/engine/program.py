@@ -214,9 +214,13 @@ class Program:
         return any(i.opcode in ("fence", "membar") or {"release", "acq_rel"} & set(i.mods) for i in instrs)
 
     @cached_property
-    def copies_in_bulk(self) -> bool:
-        """Whether TMA copies for the kernel."""
-        return any(i.opcode == "cp" and "bulk" in i.mods for b in self.blocks for i in b.instrs)
+    def uses_async_proxy(self) -> bool:
+        """Whether TMA copies for the kernel, or Tensor Cores read shared memory (wgmma)."""
+        return any(
+            i.opcode == "wgmma" or (i.opcode == "cp" and "bulk" in i.mods)
+            for b in self.blocks
+            for i in b.instrs
+        )
 
     @cached_property
     def guesses(self) -> frozenset[int]:

@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine import fp8, tensor
+from warplab.simt.engine.bulk_watch import WORD, BulkWatch
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.swizzle import PIECE, swizzled
 from warplab.simt.engine.taint import Tainted
@@ -461,10 +462,12 @@ def _shared(
     count = within.shape[1]
     whole = np.pad(within, ((0, 0), (0, -count % LANES)), mode="wrap").reshape(groups, -1, LANES)
     whole = whole.astype(np.uint64)
-    parts, pieces = [], []
+    parts, pieces, by_proxy = [], [], memory.watch(BulkWatch).by_proxy
     for i in range(whole.shape[1]):
         address = np.ascontiguousarray(whole[:, i]).reshape(-1)
         access, _ = memory.access(group, site, "shared", address, 0, PIECE, "read")
+        for part in range(PIECE // WORD):
+            by_proxy(memory.machine, group.lanes, access.offset // WORD + part, site, "product", "wgmma")
         words = access.region.view("u4")[access.index(2)[:, np.newaxis] + np.arange(4)]
         parts.append(words.reshape(groups, LANES, 4))
         pieces.append(access.offset.reshape(groups, LANES) // PIECE)
