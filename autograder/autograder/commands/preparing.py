@@ -125,13 +125,13 @@ def release(
     package: Annotated[
         str | None,
         typer.Option(
-            help="What those repositories install: a requirement with [student], or a wheel's file."
+            help="What those repositories install: a requirement with the extra student, or a wheel's file."
         ),
     ] = None,
     course: Root = None,
 ) -> None:
     """Make the students' notebooks in exercises/ from solutions/."""
-    from autograder.layout import find_root
+    from autograder.layout import find_root, load_assignment
     from autograder.release import release as run
     from autograder.release.template_repository import write_template
 
@@ -144,7 +144,8 @@ def release(
             raise AnswerIsNo(
                 f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`"
             )
-        typer.echo(f"{shown(one.path, root)}: {one.state}")
+        points = load_assignment(root, one.name).max_score
+        typer.echo(f"{shown(one.path, root)}: {one.state}{f', {points:g} points, not 100' * (points != 100)}")
     if template and package:
         for path in write_template(root, [one.name for one in released], template, package):
             typer.echo(f"{template / path}: written")

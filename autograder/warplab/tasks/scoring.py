@@ -199,6 +199,8 @@ def _points_of_case(task, item, case, outcome):
         more = "send numbers whole, and by messages alone"
         return CaseVerdict(case.name, 0.0, f"{why}: {more}", hints_help=False)
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
+    missing = [name for name in bound.counter.split(" + ") if name not in counters]
+    limits += f"; nothing was counted as {', '.join(missing)}" if missing else ""
     blamed = outcome.access and math.isfinite(total)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}
     return CaseVerdict(case.name, bound.fraction(total), f"{counted} {unit}; {limits}", access)
