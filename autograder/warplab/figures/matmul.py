@@ -322,18 +322,18 @@ def shares_of_peak(measurement):
             if narrow:
                 ax.text(0, at, label, va="center", fontsize=9.8)
                 at += 0.8
-            else:
+            at += 0.0 if peak else 0.6  # the speeds take three lines
+            if not narrow:
                 ticks.append((at, label))
             shares = [100 * p.rate / peak for p in points] if peak else [0.0]
             if peak:
                 ax.plot([0, max(shares)], [at, at], color=INK, linewidth=0.9, zorder=0)
                 style = {"linestyle": "none", "markersize": 8, **plots.MARKERS["published"]}
                 ax.plot(shares, [at] * len(shares), **style)
-            at += 0.6 if narrow and not peak else 0.0  # the speeds take three lines
             aside = {"textcoords": "offset points", "va": "center", "fontsize": 9.8}
             ax.annotate(textwrap.fill(told, 42), (max(shares), at), (9, 0), **aside)
             said.append(f"{series} on {name}: {told}" + (f" of {form.upper()}" if peak else ""))
-            at += 1.5 if narrow and not peak else 1
+            at += 1 if peak else 1.5
         at += 0.35
     ax.set(xlim=(0, 215 if narrow else 155), ylim=(at - 0.6, -0.8), xticks=[0, 50, 100])
     ax.set_xlabel("% of the machine's dense peak in the same format", loc="left")
