@@ -15,6 +15,7 @@ from pathlib import Path
 from warplab import crossing
 from warplab.rendering import render
 from warplab.tasks import registry
+from warplab.tasks.rubric import so_many
 
 EARNED, OPEN = "#2a9d6f", "#7a869a"
 WIDTH = 40  # characters of the bar in a terminal
@@ -96,8 +97,9 @@ def told_in(folder: Path) -> list[str]:
         told += [] if known else [f"{file} cannot be read: the next check in its folder makes it anew\n"]
         for name, mine in sorted(known.items()):
             bar = Bar(name, recalled(file.parent), unchecked="not checked here yet")
-            minutes, pauses = mine["seconds"] / 60, f"pauses over {PAUSE / 60:.0f} left out"
-            told.append(f"{bar!r}\n  {minutes:.0f} minutes from the first check to the last, {pauses}\n")
+            minutes = so_many(round(mine["seconds"] / 60), "minute")
+            pauses = f"pauses over {PAUSE / 60:.0f} left out"
+            told.append(f"{bar!r}\n  {minutes} from the first check to the last, {pauses}\n")
     return told or [f"no check has run in a notebook in {folder} yet, nor in a folder in it"]
 
 
