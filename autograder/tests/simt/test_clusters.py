@@ -157,6 +157,28 @@ def test_relaxed_arrivals_at_the_end_keep_blocks_there():
     assert run(f"s[t] = i; {SYNC} {READS} {leaves}")[5] == 37
 
 
+def test_a_generic_pointer_means_the_same_in_all_blocks_of_a_cluster():
+    body = f"""__shared__ int* p;
+        s[t] = i; {SYNC}
+        if (t == 0) *cluster.map_shared_rank(&p, rank ^ 1) = s;
+        {SYNC}
+        out[i] = p[t] + 1000 * __isShared(p) + 2000 * __isShared(s) + 4000 * __isClusterShared(p); {SYNC}"""
+    assert (run(body).reshape(2, 2, 32)[:, ::-1] - 6000 == np.arange(128).reshape(2, 2, 32)).all()
+
+
+def test_a_flag_in_another_blocks_memory():
+    body = f"""__shared__ int flag;
+        flag = 0; {SYNC}
+        *{OTHER} = i; __threadfence(); __syncthreads();
+        if (t == 0) {{
+            atomicExch(cluster.map_shared_rank(&flag, rank ^ 1), 1);
+            while (!atomicAdd(&flag, 0));
+        }}
+        __threadfence(); __syncthreads();
+        out[i] = s[t];"""
+    assert (run(body).reshape(2, 2, 32)[:, ::-1] == np.arange(128).reshape(2, 2, 32)).all()
+
+
 def test_an_index_beyond_the_neighbours_array_is_told():
     with pytest.raises(warplab.OutOfBounds, match=r"reads s\[32\], whose last element is \[31\]"):
         run(f"s[t] = 0; {SYNC} out[i] = {OTHER}[1]; {SYNC}")

@@ -1,8 +1,9 @@
 """Thread block clusters: blocks that run together, reach each other's shared memory and meet at a barrier.
 
-In an address of shared memory the bits from 24 on are 0 in the thread's own block, else the other block's
-rank in the cluster plus one; so ``mapa`` of the own rank changes nothing. Nothing but ``mapa`` makes such an
-address. An own address that is handed to another block means that block's memory there.
+In an address of shared memory the bits from 24 on are 0 in the thread's own block, else a block's rank in the
+cluster plus one. Only ``mapa`` makes such an address. A generic address says its block also where that is the
+own one, if the kernel uses clusters, so that it means the same in all blocks of the cluster, as on an H100.
+An own address that is not generic is good in its block alone.
 
 At the cluster's barrier a thread arrives, may go on, and waits until all threads of the cluster that have not
 left the kernel have arrived as often as itself (PTX ISA, "barrier.cluster"). To the sanitizer each round of
@@ -80,9 +81,8 @@ def mapped(memory, group, site: int, address, rank, generic: bool):
         lane = int(np.flatnonzero(np.broadcast_to(outside, group.lanes.shape))[0])
         text = f"{who(group.lanes[lane])} maps an address that is not in shared memory"
         raise memory.program.error(OutOfBounds, site, text, "a __shared__ variable or a pointer to one")
-    mine, rank = rank == own, rank.astype("u8")
-    out = address & WITHIN | np.where(mine, np.uint64(0), rank + np.uint64(1) << RANK_SHIFT)
-    return out | np.where(mine, SHARED, CLUSTER) if generic else out
+    there = address & WITHIN | rank.astype("u8") + np.uint64(1) << RANK_SHIFT
+    return there | CLUSTER if generic else np.where(rank == own, address & WITHIN, there)
 
 
 def getctarank(code, instr):
@@ -95,13 +95,28 @@ def rank_of(group, address):
     return np.where(rank == 0, group.special("%cluster_ctarank"), rank.astype("u4") - np.uint32(1))
 
 
-def to_generic(address):
-    return address + np.where(address < OTHERS, SHARED, CLUSTER)
+def are_own(group, address):
+    """Whether each address, of a window or in it, lies in the lane's own block."""
+    rank = (address & WINDOWS) >> RANK_SHIFT
+    return (rank == 0) | (rank == group.special("%cluster_ctarank") + np.uint32(1))
 
 
-def from_generic(address):
-    """Nothing but a generic address of shared memory, own or another block's, becomes one of it."""
-    return address - SHARED & ~np.uint64(1 << 61)
+def to_generic(group, address):
+    """The generic address says the block, also of an own one, which so can be handed to other blocks."""
+    own = group.special("%cluster_ctarank").astype("u8") + np.uint64(1) << RANK_SHIFT
+    return CLUSTER | address | np.where(address < OTHERS, own, np.uint64(0))
+
+
+def from_generic(group, address):
+    """Nothing but a generic address of shared memory becomes one of it; an own one says no block."""
+    inside = np.where(are_own(group, address), address & WITHIN, address & WINDOWS)
+    return np.where(address >> SPACE_SHIFT & ~np.uint64(2) == 1, inside, address - SHARED)
+
+
+def lies_there(group, address, own: bool):
+    """Whether a generic address lies in the cluster's shared memory, or in that of the ``own`` block."""
+    inside = address >> SPACE_SHIFT & ~np.uint64(2) == 1
+    return inside & are_own(group, address) if own else inside
 
 
 def blocks_of(machine, lanes: np.ndarray, rank) -> np.ndarray:

@@ -116,12 +116,12 @@ class LoadStoreUnit:
             if in_several_spaces(address):
                 raise SeveralPlaces(space_keys(address))
             space, address = resolve(address)
-        elif space == "cluster":
-            own = address < clusters.OTHERS
+        if space == "cluster":
+            own = clusters.are_own(group, address)
             if own.any():
                 if not own.all():
                     raise SeveralPlaces(own)
-                space = "shared"
+                space, address = "shared", address & clusters.WITHIN
         access = self.checked(group, site, space, address, offset, width, what, aligned)
         if what != "read" and not access.region.writable:
             who, label = self.machine.thread_name(group.lanes[0]), access.region.label

@@ -43,18 +43,12 @@ def cvta(code, instr):
             raise code.unsupported(instr)
         code.define(d, f"memory.parameter({code.use(a, 'u8')})", "u8")
         return
-    base, given = WINDOW.get(space_of(instr), 0), code.use(a, "u8")
-    if not base:
-        code.define(d, given, "u8")
-    elif space_of(instr) == "local":
-        operator = "-" if "to" in instr.mods else "+"
-        code.define(d, f"{given} {operator} {code.constant(base, 'u8')}", "u8")
-    elif "to" in instr.mods:
-        code.define(d, f"clusters.from_generic({given})", "u8")
-    elif space_of(instr) == "shared":
-        code.define(d, f"{given} + {code.constant(base, 'u8')}", "u8")
-    else:
-        code.define(d, f"clusters.to_generic({given})", "u8")
+    given, space, to = code.use(a, "u8"), space_of(instr), "to" in instr.mods
+    if code.in_clusters and space in ("shared", "cluster"):
+        given = f"clusters.{'from_generic' if to else 'to_generic'}(group, {given})"
+    elif base := WINDOW.get("shared" if space == "cluster" else space, 0):
+        given = f"{given} {'-' if to else '+'} {code.constant(base, 'u8')}"
+    code.define(d, given, "u8")
 
 
 def load(code, instr):
@@ -120,8 +114,9 @@ def fence(code, instr):
 
 def isspacep(code, instr):
     """Whether a generic address lies in a space; the own shared memory is also the cluster's."""
-    space, top = space_of(instr), f"({code.use(instr.operands[1], 'u8')} >> {code.constant(60, 'u8')})"
-    if space == "cluster":
-        top = f"({top} & {code.constant(13, 'u8')})"
-    sought = {"shared": 1, "cluster": 1, "local": 2, "global": 0}[space]
-    code.define(instr.operands[0], f"{top} == {code.constant(sought, 'u8')}", "?")
+    space, given = space_of(instr), code.use(instr.operands[1], "u8")
+    if space in ("shared", "cluster"):
+        code.define(instr.operands[0], f"clusters.lies_there(group, {given}, {space == 'shared'})", "?")
+        return
+    window = code.constant(WINDOW.get(space, 0) >> 60, "u8")
+    code.define(instr.operands[0], f"({given} >> {code.constant(60, 'u8')}) == {window}", "?")

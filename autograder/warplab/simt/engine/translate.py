@@ -79,6 +79,8 @@ class Translator:
         self.fn, self.symbols, self.kernel, self.place_of = fn, symbols, kernel, place_of
         self.of_products = wgmma.registers_of(fn)
         self.constants: dict[str, object] = {}
+        # whether blocks may reach each other's shared memory
+        self.in_clusters = any(isinstance(i, Instr) and _is_of_clusters(i) for i in fn.body)
         self.memory_sites: list[Instr] = []  # every load, store and atomic, numbered across the function
 
     def block(self, block: BasicBlock, live_out: set[str]) -> str:
@@ -269,6 +271,10 @@ class Translator:
         if isinstance(mem.base, Reg) and self.canonical(mem.base.name) == "u4":  # 32-bit shared addresses
             return f"{self.use(mem.base, 'u4')}.astype('u8')", mem.offset
         return self.use(mem.base, "u8"), mem.offset
+
+
+def _is_of_clusters(instr: Instr) -> bool:
+    return instr.opcode == "mapa" or (instr.opcode == "barrier" and "cluster" in instr.mods)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -205,8 +205,9 @@ class Races(Observer):
         kind = self.kinds.get((site, what, space))
         if kind is None:
             kind = self.kinds[site, what, space] = kind_of(machine.program, site, what, space)
-        if space == "cluster":
-            self.visited(machine, group, site, access, offset)
+        if space == "cluster":  # what is strong behind a fence is a flag, and somebody waits for it
+            visits = self._visits_of(machine)
+            visits.add(group, site, access, offset, lasts=not (kind.strong and clocks.fenced))
         if kind.releases:
             self.fence(machine, group, kind.releases == "wide")
         clocks.now += 1

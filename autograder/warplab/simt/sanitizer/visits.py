@@ -23,8 +23,8 @@ class Visits:
         self.time, self.round = np.zeros((2, machine.cluster_size, machine.lanes), np.int64)
         self.site_at: dict[int, int] = {}
 
-    def add(self, group, site: int, access, offset: int) -> None:
-        """The group's lanes visit where they access.
+    def add(self, group, site: int, access, offset: int, lasts=True) -> None:
+        """The group's lanes visit where they access. ``lasts``: the block must know of it before it leaves.
 
         Raises ClusterMisuse if a block has left, or nothing says that it has begun.
         """
@@ -32,14 +32,15 @@ class Visits:
         clocks.now += 1
         host = np.broadcast_to(access.offset // machine.shared_stride, group.lanes.shape)
         away = host != machine.block_of_lane[group.lanes]
-        self.time[host % size, group.lanes] = np.where(away, clocks.now, 0)
-        self.site_at[clocks.now] = site
+        if lasts:
+            self.time[host % size, group.lanes] = np.where(away, clocks.now, 0)
+            self.site_at[clocks.now] = site
         first = machine.first_block
         if (self.living[host] == 0).any():
             i = int(np.flatnonzero(self.living[host] == 0)[0])
             self._refuse(group.lanes[i], int(host[i]), site, "which has left the kernel")
         barrier = machine.cluster_barrier
-        if barrier is not None:
+        if barrier is not None and lasts:
             self.round[host % size, group.lanes] = barrier.arrived[group.lanes]
         new = np.ones(host.shape, bool) if barrier is None else barrier.waited[group.lanes] == 0
         if new.any():
