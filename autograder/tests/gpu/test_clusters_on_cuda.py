@@ -15,6 +15,8 @@ from test_clusters import (  # noqa: F401
     test_a_barrier_of_another_block_is_arrived_at,
     test_a_block_reads_and_writes_its_neighbours_shared_memory,
     test_a_fence_orders_what_a_relaxed_arrival_does_not,
+    test_a_flag_in_another_blocks_memory,
+    test_a_generic_pointer_means_the_same_in_all_blocks_of_a_cluster,
     test_a_launch_may_say_how_large_its_clusters_are,
     test_blocks_of_a_cluster_are_ranked_with_x_first,
     test_ptx_reaches_other_blocks_by_both_kinds_of_addresses,
@@ -30,7 +32,7 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(autouse=True)
 def with_clusters():
-    if device().capability < (9, 0):
+    if device().target.capability < (9, 0):
         pytest.skip("this GPU has no thread block clusters")
 
 

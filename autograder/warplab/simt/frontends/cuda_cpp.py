@@ -286,7 +286,7 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
     else:  # cuda.core passes numbers and pointers, no structs, and counts a grid in clusters
         kept = [ctypes.create_string_buffer(value, max(len(value), 1)) for value in values]
         pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(one) for one in kept))
-        config, (function,) = driver.CUlaunchConfig(), _done(driver.cuKernelGetFunction(int(kernel.handle)))
+        config, function = driver.CUlaunchConfig(), driver.CUfunction(int(kernel.handle))
         config.gridDimX, config.gridDimY, config.gridDimZ = (*launcher.griddim, 1, 1)[:3]
         config.blockDimX, config.blockDimY, config.blockDimZ = (*launcher.blockdim, 1, 1)[:3]
         config.sharedMemBytes = launcher.sharedmem
@@ -295,7 +295,8 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         config.numAttrs = len(config.attrs)
         if launcher.cluster.non_portable:
             allowed = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED
-            _done(driver.cuFuncSetAttribute(function, allowed, 1))
+            (here,) = _done(driver.cuCtxGetDevice())
+            _done(driver.cuKernelSetAttribute(allowed, 1, driver.CUkernel(int(kernel.handle)), here))
         _done(driver.cuLaunchKernelEx(config, function, ctypes.addressof(pointers), 0))
     for there, value in copies:
         there.copy_to_host(host_array(value))
