@@ -53,18 +53,20 @@ PUT_TILE = """
 """
 THERE = """
 extern "C" __global__ void there(const __grid_constant__ CUtensorMap map, unsigned char* out, int bytes,
-                                 int x, int y, int z)
+                                 int all, int x, int y, int z)
 {{
     __shared__ alignas(1024) unsigned char tile[8192];
     __shared__ uint64_t bar;
+    for (int i = threadIdx.x; i < all; i += blockDim.x) tile[i] = 0;
+    fence_proxy();
+    if (threadIdx.x == 0) start(&bar, 1);
+    __syncthreads();
     if (threadIdx.x == 0) {{
-        start(&bar, 1);
         expect(&bar, bytes);
         {fetch}
     }}
-    __syncthreads();
     wait(&bar, 0);
-    for (int i = threadIdx.x; i < bytes; i += blockDim.x) out[i] = tile[i];
+    for (int i = threadIdx.x; i < all; i += blockDim.x) out[i] = tile[i];
 }}
 """
 BACK = """
@@ -105,35 +107,41 @@ def back(rank, operation=""):
 
 
 def model(array, box, corner, swizzle=0, fill=0):
-    """What lies in shared memory behind a copy of the box at ``corner`` (in the array's order), as bytes, and
-    by element whether the array has it.
+    """What lies in shared memory behind a copy of the box at ``corner`` (in the array's order), as bytes,
+    zeros where nothing comes, and by element whether the array has it.
     """
-    out, inside, size = np.zeros(box, array.dtype), np.zeros(box, bool), array.itemsize
+    out, inside = np.zeros(box, array.dtype), np.zeros(box, bool)
     for i in itertools.product(*map(range, box)):
         index = tuple(c + d for c, d in zip(corner, i))
         inside[i] = all(0 <= k < n for k, n in zip(index, array.shape))
         out[i] = array[index] if inside[i] else fill
-    flat, places = out.reshape(-1).view(np.uint8), []
-    for piece in range(flat.size // 16):
+    rows = out.reshape(-1, box[-1]).view(np.uint8)
+    if swizzle:  # rows lie as many bytes apart as it has
+        rows = np.pad(rows, ((0, 0), (0, swizzle - rows.shape[1])))
+    flat, places = rows.reshape(-1, 16), []
+    for piece in range(len(flat)):
         line, column = divmod(piece, 8)  # of 128 bytes
         places.append(8 * line + (column ^ (line % (swizzle // 16) if swizzle else 0)))
-    laid = np.zeros((flat.size // 16, 16), np.uint8)
-    laid[places] = flat.reshape(-1, 16)
-    return laid.reshape(-1), inside, size
+    laid = np.zeros_like(flat)
+    laid[places] = flat
+    return laid.reshape(-1), inside
 
 
 CASES = {  # dtype, shape, box, corner, swizzle
     "a row": ("float32", (64,), (32,), (16,), 0),
     "a row over its end": ("uint8", (80,), (64,), (48,), 0),
-    "a row before its start": ("int32", (64,), (32,), (-5,), 0),
-    "a tile": ("float32", (40, 64), (8, 16), (3, 5), 0),
-    "a tile over a corner": ("float16", (20, 40), (8, 16), (15, 31), 0),
-    "a tile before the start": ("float16", (20, 40), (8, 16), (-3, -9), 0),
+    "a row before its start": ("int32", (64,), (32,), (-8,), 0),
+    "a tile": ("float32", (40, 64), (8, 16), (3, 4), 0),
+    "a tile over a corner": ("float16", (20, 40), (8, 16), (15, 32), 0),
+    "a tile before the start": ("float16", (20, 40), (8, 16), (-3, -8), 0),
     "a tile that is nowhere": ("int64", (20, 40), (4, 8), (20, 40), 0),
-    "32 bytes": ("uint8", (64, 64), (48, 32), (7, 20), 32),
-    "64 bytes": ("float16", (64, 64), (48, 32), (7, 20), 64),
-    "128 bytes": ("float16", (64, 80), (40, 64), (7, 30), 128),
-    "128 bytes of doubles": ("float64", (64, 32), (24, 16), (50, 1), 128),
+    "32 bytes": ("uint8", (64, 64), (48, 32), (7, 16), 32),
+    "64 bytes": ("float16", (64, 64), (48, 32), (7, 24), 64),
+    "128 bytes": ("float16", (64, 80), (40, 64), (7, 32), 128),
+    "128 bytes of doubles": ("float64", (64, 32), (24, 16), (50, 2), 128),
+    "rows of 64 bytes in 128": ("uint16", (64, 64), (16, 32), (0, 0), 128),
+    "rows of 48 bytes in 64": ("uint8", (64, 64), (16, 48), (3, 16), 64),
+    "rows of 16 bytes in 32": ("float32", (64, 64), (16, 4), (1, 8), 32),
     "a brick": ("float32", (6, 10, 16), (3, 4, 8), (2, 3, 4), 0),
     "a brick over an edge": ("float32", (6, 10, 16), (3, 4, 8), (4, -2, 12), 0),
     "a swizzled brick": ("uint16", (6, 10, 64), (2, 8, 64), (1, 3, 0), 128),
@@ -148,11 +156,11 @@ def _array(dtype, shape):
 def test_a_box_comes_as_the_model_has_it(case):
     dtype, shape, box, corner, swizzle = CASES[case]
     array = _array(dtype, shape)
-    wanted, *_ = model(array, box, corner, swizzle)
+    wanted, _ = model(array, box, corner, swizzle)
     out = np.full(wanted.size, 0xEE, np.uint8)
     index = (*corner[::-1], 0, 0)[:3]
     tensor_map = warplab.tensor_map(array, box, swizzle)
-    there(len(shape))[1, 64](tensor_map, out, wanted.size, *index)
+    there(len(shape))[1, 64](tensor_map, out, np.prod(box) * array.itemsize, out.size, *index)
     np.testing.assert_array_equal(out, wanted)
 
 
@@ -161,7 +169,7 @@ def test_a_box_goes_back_as_the_model_has_it(case):
     dtype, shape, box, corner, swizzle = CASES[case]
     array = _array(dtype, shape)
     new = _array(dtype, shape) + np.array(7, dtype)
-    data, inside, _ = model(new, box, corner, swizzle)
+    data, inside = model(new, box, corner, swizzle)
     wanted = array.copy()
     for i in zip(*np.nonzero(inside)):
         index = tuple(c + d for c, d in zip(corner, i))
@@ -174,9 +182,50 @@ def test_a_box_goes_back_as_the_model_has_it(case):
 def test_an_element_beyond_the_edge_is_a_nan_where_that_is_asked_for():
     array = np.ones((8, 64), np.float32)
     out = np.zeros(256, np.uint8)
-    there(2)[1, 64](warplab.tensor_map(array, (4, 16), fill="nan"), out, 256, 56, 6, 0)
+    there(2)[1, 64](warplab.tensor_map(array, (4, 16), fill="nan"), out, 256, 256, 56, 6, 0)
     found = out.view(np.float32).reshape(4, 16)
     assert (found[:2, :8] == 1).all() and np.isnan(found[:, 8:]).all() and np.isnan(found[2:]).all()
+
+
+def test_where_an_h200_put_short_rows():
+    """As it was read there: of each 16 bytes the first of elements 0, 1, 2, ..., 64 in a row of the array."""
+    array, out = np.arange(4096, dtype=np.uint16).reshape(64, 64), np.zeros(640, np.uint8)
+    there(2)[1, 64](warplab.tensor_map(array, (16, 32), 128), out, 1024, 640, 0, 0, 0)
+    assert out.view(np.uint16).reshape(5, 8, 8)[:, :, 0].tolist() == [
+        [0, 8, 16, 24, 0, 0, 0, 0],
+        [72, 64, 88, 80, 0, 0, 0, 0],
+        [144, 152, 128, 136, 0, 0, 0, 0],
+        [216, 208, 200, 192, 0, 0, 0, 0],
+        [0, 0, 0, 0, 256, 264, 272, 280],
+    ]
+
+
+def test_a_tensor_map_may_lie_in_global_memory():
+    text = THERE.format(fetch=FETCH_TILE.format(rank=2, coordinates="%3, %4"))
+    text = text.replace("const __grid_constant__ CUtensorMap map", "const CUtensorMap* map").replace(
+        "&map", "map"
+    )
+    array, out = _array("float32", (40, 64)), np.zeros(512, np.uint8)
+    kernel(text, "there")[1, 64](warplab.tensor_map(array, (8, 16)), out, 512, 512, 4, 3, 0)
+    np.testing.assert_array_equal(out.view(np.float32).reshape(8, 16), array[3:11, 4:20])
+
+
+def test_a_tensor_map_that_is_a_copy_in_local_memory_is_refused():
+    text = THERE.format(fetch=FETCH_TILE.format(rank=2, coordinates="%3, %4"))
+    text = text.replace("const __grid_constant__ CUtensorMap map", "CUtensorMap map")
+    array, out = _array("float32", (40, 64)), np.zeros(512, np.uint8)
+    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)none \(local memory\).*const __grid_constant__"):
+        kernel(text, "there")[1, 64](warplab.tensor_map(array, (8, 16)), out, 512, 512, 4, 3, 0)
+
+
+@pytest.mark.parametrize("copy", ["there", "back"])
+def test_a_box_that_begins_between_pieces_of_16_bytes_is_refused(copy):
+    array, data = np.zeros((40, 64), np.float32), np.zeros(512, np.uint8)
+    with pytest.raises(warplab.MisalignedAccess, match="index 5 of the innermost dimension, .* byte 20 of"):
+        if copy == "there":
+            there(2)[1, 64](warplab.tensor_map(array, (8, 16)), data, 512, 512, 5, 3, 0)
+        else:
+            back(2)[1, 64](warplab.tensor_map(array, (8, 16)), data, 512, 5, 3, 0)
 
 
 REDUCED = {  # operation of a tensor map: its dtype, and NumPy's function

@@ -219,11 +219,9 @@ class _Row:
                 said = f"copies {self.size} bytes; copies in bulk are of multiples of {PIECE}"
                 raise self._error(MisalignedAccess, said, "the number of bytes, or a loop for the rest")
 
-    def _error(self, kind, does: str, hint: str):
-        machine = self.memory.machine
-        return self.memory.program.error(
-            kind, self.site, f"{machine.thread_name(self.group.lanes[0])} {does}", hint
-        )
+    def _error(self, kind, does: str, hint: str, lane: int = 0):
+        who = self.memory.machine.thread_name(self.group.lanes[lane])
+        return self.memory.program.error(kind, self.site, f"{who} {does}", hint)
 
     @property
     def tile_aligned(self) -> int:
@@ -247,12 +245,21 @@ class _Global(_Row):
         else:
             self.map = one = self._map(end)
             self.type, self.size = one.type, one.bytes
+            self._refuse_between_pieces(end[1])
             at, self.there = one.places([*end[1:]])
             self.at = at + (one.address - self.region.base)
         self.kind = TYPES[self.type].bits
         if what != "read" and not self.region.writable:
             said = f"writes to {self.region.label}, which is read-only"
             raise self._error(OutOfBounds, said, "copy the array first: array.copy()")
+
+    def _refuse_between_pieces(self, column: np.ndarray) -> None:
+        """A GPU ends such a launch with CUDA_ERROR_ILLEGAL_INSTRUCTION (seen on an H200)."""
+        begins = column.astype(np.int64) * self.map.itemsize if self.map else column
+        if (begins % PIECE).any():
+            i = int(np.flatnonzero(begins % PIECE)[0])
+            said = f"begins a box at index {column[i]} of the innermost dimension, byte {begins[i]} of a row"
+            raise self._error(MisalignedAccess, said, f"an index whose byte is a multiple of {PIECE}", i)
 
     def _map(self, end) -> Map:
         """The tensor map that an instruction names, and that it is one for the instruction."""
@@ -360,12 +367,14 @@ class _Shared:
     def __init__(self, memory, group, site: int, end, other: _Row, space: str):
         self.memory, self.group, self.site, self.other = memory, group, site, other
         machine = memory.machine
-        access = memory.checked(group, site, space, *end, other.size, "write", other.tile_aligned)
+        piece = np.arange(0, other.size, PIECE)
+        piece = other.map.in_shared(piece) if other.map else piece
+        width = int(piece[-1]) + PIECE
+        access = memory.checked(group, site, space, *end, width, "write", other.tile_aligned)
         within, offset = (np.broadcast_to(x + end[1], (group.size,)) for x in (access.within, access.offset))
         away = offset // machine.shared_stride != machine.block_of_lane[group.lanes]
         self.space = "cluster" if away.any() else "shared"
-        piece = within[:, None] + np.arange(0, other.size, PIECE)
-        self.within = swizzled(piece, other.map.swizzle if other.map else 0)
+        self.within = swizzled(within[:, None] + piece, other.map.swizzle if other.map else 0)
         self.at = self.within + (offset - within)[:, None]  # bytes of the chunk's shared memory
 
     def tell_read(self) -> np.ndarray:

@@ -47,9 +47,20 @@ class Map:
     fill: int = 0
 
     @property
+    def itemsize(self) -> int:
+        return TYPES[self.type].bytes
+
+    @property
     def bytes(self) -> int:
-        """Of a box in shared memory."""
-        return math.prod(self.box) * TYPES[self.type].bytes
+        """That a copy of a box brings."""
+        return math.prod(self.box) * self.itemsize
+
+    def in_shared(self, offset: np.ndarray) -> np.ndarray:
+        """Where a box's bytes lie in shared memory, counted from its start, before they are swizzled: with a
+        swizzle rows lie as many bytes apart as it has, however long they are (seen on an H200).
+        """
+        row = self.box[0] * self.itemsize
+        return offset if not self.swizzle else offset // row * self.swizzle + offset % row
 
     def encoded(self) -> bytes:
         """The 128 bytes."""

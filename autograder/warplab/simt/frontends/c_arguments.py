@@ -62,6 +62,8 @@ def _one(param: Param, value, name: str, place: Place, kernel: str, encode: Enco
     if isinstance(value, TensorMap):
         address = _address(value.array, name, place, kernel) or 0
         data, align = value.encoded(address, encode, name, kernel), ALIGNED
+        if param.size == 8:  # a pointer to one
+            return word(place(name, np.frombuffer(data, np.uint8).copy()))
         return _fitting(param, data, align, "", name, kernel)
     address = _address(value, name, place, kernel)
     if address is not None:
