@@ -47,6 +47,8 @@ if not all(map(importlib.util.find_spec, {{ modules }})):
     {%- endif %}
     install = [sys.executable, "-m", "pip", "install", "--quiet", f"warplab[{{ extras }}] @ {wheel}"]
     subprocess.run(install, check=True)
+    importlib.invalidate_caches()
+    import _numba_cuda_redirector  # puts numba-cuda in numba.cuda's place, as Python does when it starts
 """
 )
 

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from importlib.metadata import version
 
@@ -90,6 +91,18 @@ def test_the_first_cell_takes_the_wheel_beside_it_else_the_books_else_says_what_
     (tmp_path / "warplab-1-py3-none-any.whl").touch()
     beside = f"warplab[notebook] @ {(tmp_path / 'warplab-1-py3-none-any.whl').as_uri()}"
     assert {run(source, tmp_path).stdout.strip() for source in (known, alone)} == {beside}
+
+
+def test_a_python_that_started_without_numba_cuda_has_it_after_the_first_cell(tmp_path):
+    """-S: no .pth file is read, as in a Python in which pip installs later what has one."""
+    code = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
+    (tmp_path / "warplab-1-py3-none-any.whl").touch()
+    installed = f"sys.path.append({sysconfig.get_path('purelib')!r})"
+    code = code.replace("subprocess.run(install, check=True)", installed)
+    code += "\nfrom numba.cuda import debuginfo\nprint(debuginfo.__file__)"
+    run = [sys.executable, "-S", "-c", code]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert installed in code and "numba_cuda" in done.stdout, done.stderr
 
 
 def test_a_page_that_imports_triton_installs_it_too(tmp_path):
