@@ -135,7 +135,10 @@ def test_an_executor_that_fails_says_with_what(launcher):
 def test_a_kernel_gets_the_stated_points_for_its_time(path, launcher, monkeypatch):
     points, line, _ = timed_row(path, launcher, monkeypatch)
     print(f"\n  {path.stem}: {line.points:g} of {line.max:g}, {line.reason}")
-    assert line.points == pytest.approx(points, abs=0.05), line.reason
+    if path.stem.startswith("correct"):
+        assert line.points == pytest.approx(points, abs=0.05), line.reason
+    else:  # an attack may be slow besides
+        assert line.points <= points + 0.05, line.reason
 
 
 @pytest.mark.gpu
