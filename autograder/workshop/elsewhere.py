@@ -22,6 +22,8 @@ from markdownify import MarkdownConverter
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from workshop.bootstrap import CPU_INDEX
+
 FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 MARK = re.compile(r"\s*@@cell-(\d+)@@\s*")
@@ -33,6 +35,7 @@ INSTALL = Template(
 # Run this cell first. Where the course's package is installed, it does nothing.
 import importlib.util
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -45,8 +48,12 @@ if not all(map(importlib.util.find_spec, {{ modules }})):
         raise SystemExit("put {{ wheel }}, which comes with this notebook, beside it and run this again")
     wheel = beside[-1].as_uri()
     {%- endif %}
-    install = [sys.executable, "-m", "pip", "install", "--quiet", f"warplab[{{ extras }}] @ {wheel}"]
-    subprocess.run(install, check=True)
+    install = [sys.executable, "-m", "pip", "install", "--quiet"]
+    if pathlib.Path("constraints.txt").exists():  # the versions that the course was tested with
+        install += ["-c", "constraints.txt"]
+    if not shutil.which("nvidia-smi"):  # PyTorch's much smaller CPU build; without these two lines the other
+        install += ["--extra-index-url", "{{ index }}"]
+    subprocess.run([*install, f"warplab[{{ extras }}] @ {wheel}"], check=True)
     importlib.invalidate_caches()
     import _numba_cuda_redirector  # puts numba-cuda in numba.cuda's place, as Python does when it starts
 """
@@ -62,6 +69,7 @@ def install_cell(wheel: str, folder: str, more: tuple[str, ...] = ()) -> Noteboo
         wheel=wheel,
         address=urljoin(folder, wheel) if folder else "",
         modules=list(("warplab", *more)),
+        index=CPU_INDEX,
         extras=",".join(("notebook", *more)),
     )
     return new_code_cell(source, id="install", metadata={"tags": ["install"]})
