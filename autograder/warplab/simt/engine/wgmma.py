@@ -8,10 +8,12 @@ leading and the stride byte offset, all three without their last four bits; 49 t
 contiguous (``_places``; the layouts are those of the manual and of CUTLASS's ``mma_traits_sm90_gmma.hpp``).
 
 Numbers are as in ``tensor``: the sum of an instruction's products and the accumulator is made in float64
-and rounded once. An H100 that we asked aligns products and accumulator to the largest exponent and cuts off
-what is lower: with 8-bit floats it keeps 13 fraction bits (as DeepSeek-V3's report says, see chapter 7), with
-other floats 24 or more and cuts the result off, too. Its layouts are those of ``_places`` for every swizzle,
-both major orders, base offsets 0 to 7 and start addresses within the pattern.
+and rounded once. Hopper cuts off instead. A model has the bits of all random sums of 16-bit and TF32 factors
+that an H200 gave: products and accumulator are aligned to the largest sum of two factors' exponents (or the
+accumulator's), cut off after 25 fraction bits, added over the instruction's K, and cut off to float32. With
+8-bit floats 13 fraction bits are kept (as DeepSeek-V3's report says, see chapter 7), and the rest of the
+rule is unknown. The layouts are an H100's for every swizzle, both major orders, base offsets 0 to 7 and start
+addresses within the pattern.
 
 The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
 in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is a
