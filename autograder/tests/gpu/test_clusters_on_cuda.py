@@ -18,6 +18,7 @@ from test_clusters import (  # noqa: F401
     test_a_flag_in_another_blocks_memory,
     test_a_generic_pointer_means_the_same_in_all_blocks_of_a_cluster,
     test_a_launch_may_say_how_large_its_clusters_are,
+    test_a_store_completes_at_a_barrier_of_the_block_that_it_goes_to,
     test_blocks_of_a_cluster_are_ranked_with_x_first,
     test_ptx_reaches_other_blocks_by_both_kinds_of_addresses,
     test_sixteen_blocks_by_consent,

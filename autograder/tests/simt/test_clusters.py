@@ -236,3 +236,31 @@ def test_a_barrier_of_another_block_is_arrived_at():
 def test_mistakes_at_a_barrier_of_another_block(body, said):
     with pytest.raises(warplab.LaunchError, match=said):
         run(BARRIERS + body)
+
+
+SENDS = """if (t == 0)
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(own) : "memory");
+    unsigned a = (unsigned)__cvta_generic_to_shared(s + t), there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(a), "r"(rank ^ 1));
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];"
+                 :: "r"(there), "r"(i), "r"(theirs) : "memory");
+"""
+ONE_ARRIVAL = BARRIERS.replace("[%0], 32;", "[%0], 1;")
+
+
+def test_a_store_completes_at_a_barrier_of_the_block_that_it_goes_to():
+    found = run(f"{ONE_ARRIVAL} {SENDS} {WAITS} out[i] = s[t]; {SYNC}").reshape(2, 2, 32)
+    assert (found[:, ::-1] == np.arange(128).reshape(2, 2, 32)).all()
+
+
+@pytest.mark.parametrize(
+    "body, said",
+    [
+        (f"{SENDS} {SYNC} out[i] = s[t];", "unfinished asynchronous copy"),
+        (f"{SENDS.replace('128', '132')} {WAITS}", "will for ever"),
+        (f"{SENDS.replace('128', '124')} {WAITS}", "4 bytes more than expect_tx announced"),
+    ],
+)
+def test_mistakes_at_stores_that_complete_at_a_barrier(body, said):
+    with pytest.raises(warplab.LaunchError, match=said):
+        run(ONE_ARRIVAL + body)

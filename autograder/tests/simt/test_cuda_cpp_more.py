@@ -429,7 +429,7 @@ extern "C" __global__ void k(float* x)
         "wgmma.mma_async.sync.aligned.m64n8k16.f16.bf16.bf16 {%1, %1}, %0, %0, 1, 1, 1, 0, 0;",
         "wgmma.mma_async.sync.aligned.m64n40k32.s32.s8.s8 {%1}, %0, %0, 1;",
         "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%2, %2, %2, %2}, %0, %0, 1, 1, 1, 0, 1;",
-        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%1], %1, [%1];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [%1], %1, [%1];",
         "cp.async.bulk.tensor.3d.shared::cluster.global.im2col.mbarrier::complete_tx::bytes "
         "[%1], [%0, {%1, %1, %1}], [%1], {%1};",
         "sured.b.1d.add.u32.trap [%0, {%1}], %1;",

@@ -1,5 +1,5 @@
 """TMA: ``cp.async.bulk`` and ``cp.async.bulk.tensor``, copies that one thread starts and a unit of the SM
-makes, and ``cp.reduce.async.bulk``, which combine what they bring with what is there.
+makes, and ``cp.reduce.async.bulk``, which combine what they bring with what is there; and ``st.async``.
 
 A copy to shared memory completes at an mbarrier: it makes the bytes that the current phase expects fewer by
 as many as it brings, the fill of a box beyond the array's edges included. A copy to global memory belongs to
@@ -156,6 +156,18 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
                 space = ways[0] if rank is None else "cluster"
                 target = _Shared(memory, some, site, _of_block(to, rank, chosen), source, space)
                 target.write(data[chosen], _of_block(at, rank, chosen), space, asks=ways[1] != "global")
+
+
+def store_async(memory, group, site: int, space, there, offset: int, dtype, values, bar, at: int):
+    """``st.async``: a store of a few bytes that completes at an mbarrier of the block that it goes to."""
+    size = np.dtype(dtype).itemsize * len(values)
+    memory.store(group, site, space, there, offset, dtype, values)
+    use = mbarrier.live(memory, group, site, space, bar, at, "lets a store complete at {}", True)
+    first = memory.checked(group, site, space, there, offset, size, "write").offset + offset
+    for part in range(size // WORD):
+        words = np.broadcast_to(first // WORD + part, use.phases.shape)
+        memory.watch(BulkWatch).fill(group.lanes, words, use.phases, site)
+    mbarrier.brought(use, np.array([size]))
 
 
 def _of_block(pair, rank: int | None, chosen):

@@ -286,7 +286,11 @@ INSTRUCTIONS: dict[str, Instruction] = {
         memory="load",
     ),
     "ldu": row(form(WORDS, movement.load, f"{PLACED} nc"), memory="load"),
-    "st": row(form(WORDS, movement.store, PLACED), writes=never, memory="store"),
+    "st": row(
+        form(WORDS, movement.store, f"{PLACED} async mbarrier::complete_tx::bytes"),
+        writes=never,
+        memory="store",
+    ),
     "atom": row(form(INTEGERS | FLOATS | HALVES, atomics.atomic, ATOMIC), polls=always, memory="atomic"),
     "red": row(form(INTEGERS | FLOATS | HALVES, atomics.atomic, ATOMIC), writes=never, memory="atomic"),
     "cp": row(form(ANY, cp_async.cp, f"{COPIED} {IN_BULK}"), writes=never, memory="copy"),

@@ -86,6 +86,11 @@ def store(code, instr):
     base, offset = code.base_and_offset(address)
     values = [code.use(v, dtype) for v in (value.items if isinstance(value, Vec) else (value,))]
     where = f"{code.site(instr)}, {space!r}, {base}, {offset}"
+    if "async" in instr.mods:
+        bar, at = code.base_and_offset(instr.operands[2])
+        stored = f"'{dtype}', ({', '.join(values)},)"
+        code.emit(f"bulk_copies.store_async(memory, group, {where}, {stored}, {bar}, {at})")
+        return
     code.emit(f"memory.store(group, {where}, '{dtype}', ({', '.join(values)},))")
 
 
