@@ -264,3 +264,15 @@ def test_a_store_completes_at_a_barrier_of_the_block_that_it_goes_to():
 def test_mistakes_at_stores_that_complete_at_a_barrier(body, said):
     with pytest.raises(warplab.LaunchError, match=said):
         run(ONE_ARRIVAL + body)
+
+
+def test_what_nsight_compute_counted_of_other_blocks_memory():
+    """On an H200 (2026-11-26, ncu of CUDA 13.0): 12, 4 and 4 requests of 128 bytes; own: 4 loads, 4 stores."""
+    body = f"""s[t] = i; {SYNC} int v = 0;
+        for (int j = 0; j < 3; ++j) v += *(volatile int*){OTHER};
+        {SYNC} *{OTHER} = v; atomicAdd({OTHER}, 1); {SYNC} out[i] = s[t];"""
+    counted = warplab.profile(kernel(body)[4, 32], np.zeros(128, np.int32)).ncu()
+    for op, requests in {"ld": 12, "st": 4, "atom": 4}.items():
+        assert counted[f"l1tex__t_requests_pipe_lsu_mem_dshared_op_{op}.sum"] == requests
+        assert counted[f"l1tex__t_bytes_pipe_lsu_mem_dshared_op_{op}.sum"] == 128 * requests
+    assert [counted[f"smsp__sass_inst_executed_op_shared_{op}.sum"] for op in ("ld", "st")] == [4, 4]

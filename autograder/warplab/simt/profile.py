@@ -42,8 +42,11 @@ NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, me
     "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum": "global_store.sectors",
     "smsp__sass_inst_executed_op_shared_ld.sum": "shared_load.requests",
     "smsp__sass_inst_executed_op_shared_st.sum": "shared_store.requests",
-    "l1tex__t_requests_pipe_lsu_mem_dshared_op_ld.sum": "distributed_load.requests",
-    "l1tex__t_requests_pipe_lsu_mem_dshared_op_st.sum": "distributed_store.requests",
+    **{
+        f"l1tex__t_{number}_pipe_lsu_mem_dshared_op_{op}.sum": f"distributed_{kind}.{number}"
+        for op, kind in (("ld", "load"), ("st", "store"), ("atom", "atomic"))
+        for number in ("requests", "bytes")
+    },
     "smsp__inst_executed.sum": "warp_instructions",
     "smsp__thread_inst_executed.sum": "thread_instructions",
 }
