@@ -267,7 +267,7 @@ def test_mistakes_at_stores_that_complete_at_a_barrier(body, said):
 
 
 def test_what_nsight_compute_counted_of_other_blocks_memory():
-    """On an H200 (2026-11-26, ncu of CUDA 13.0): 12, 4 and 4 requests of 128 bytes; own: 4 loads, 4 stores."""
+    """On an H200 (2026-11-26): 12, 4 and 4 requests of 128 bytes; of the own memory 4 loads and 4 stores."""
     body = f"""s[t] = i; {SYNC} int v = 0;
         for (int j = 0; j < 3; ++j) v += *(volatile int*){OTHER};
         {SYNC} *{OTHER} = v; atomicAdd({OTHER}, 1); {SYNC} out[i] = s[t];"""
