@@ -19,7 +19,7 @@ PAGES = [
     *(BOOK / f"{name}.md" for name in ("intro", "what-a-network-computes", "glossary")),
     *sorted(BOOK.glob("instructor*.md")),
 ]
-WITHOUT_PROBLEM_SET = {"12-beyond"}
+WITHOUT_PROBLEM_SET = {"12-beyond", "14-tomorrow"}
 FEWEST_WORDS, MOST_WORDS = 3000, 5900  # prose only, quiz included; problems and their solutions are not
 PROBLEM = re.compile(r"^`{3}\{(?:problem|predict)\}.*?^`{3}\{solution-end\}", re.DOTALL | re.MULTILINE)
 LONGEST_CELL, MEDIAN_CELL = 15, 7  # lines that are not blank
@@ -241,13 +241,13 @@ def test_the_title_has_the_number_of_the_file(chapter):
     assert headings(chapter)[0].startswith(f"{int(chapter.stem[:2])}. ")
 
 
-def test_the_book_has_its_thirteen_chapters_in_order_and_its_sets():
+def test_the_book_has_its_fourteen_chapters_in_order_and_its_sets():
     import yaml
 
     toc = yaml.safe_load((BOOK.parent / "_toc.yml").read_text(encoding="utf-8"))
     files = [entry["file"].removeprefix("chapters/") for part in toc["parts"] for entry in part["chapters"]]
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
-    assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 14))
+    assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 15))
     assert [path.name for path in sorted((BOOK.parent / "exercises").glob("ps*"))] == [
         f"ps{number:02}" for number in range(15)
     ]
@@ -257,7 +257,7 @@ def test_the_minutes_of_the_instructors_page_are_the_chapters_own():
     minutes = sum(
         int(re.search(r"\*\*Minutes\.\*\* (\d+)", cells(chapter)[0].source)[1]) for chapter in CHAPTERS
     )
-    assert f"{minutes} for all thirteen" in (BOOK / "instructor-teach.md").read_text(encoding="utf-8")
+    assert f"{minutes} for all fourteen" in (BOOK / "instructor-teach.md").read_text(encoding="utf-8")
 
 
 def test_the_numbers_in_the_preface():

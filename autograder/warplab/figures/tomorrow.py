@@ -1,0 +1,224 @@
+"""Chapter 14: one product climbed on Hopper. What each kernel moves and issues, and the chapter's figures.
+
+The kernels themselves are those of the experiment, evidence/experiments/hopper_ladder.cu.
+"""
+
+from dataclasses import dataclass
+
+import yaml
+from matplotlib.patches import Rectangle
+
+from warplab import plots, specs
+from warplab.evidence.experiments.hopper import BOX, RUNGS
+from warplab.evidence.measure import RESULTS, Measurement, published
+
+INK, COLOUR = plots.INK, plots.PALETTE
+SMALL = {"fontsize": 10.5}
+LABELS = {  # of a rung, and what it changes
+    "threads_copy": "1 all threads copy, mma",
+    "one_thread_copies": "2 one thread copies, mma",
+    "warpgroup_multiplies": "3 one thread copies, wgmma",
+    "roles_apart": "4 roles apart",
+    "a_cluster_shares": "5 a cluster shares",
+}
+DEEP, BF16 = BOX[0], 2  # numbers of k in a stage; bytes of one
+
+
+@dataclass(frozen=True)
+class Step:
+    """What a block does in one stage of 64 numbers of k, by hand: bytes, operations, instructions of warps.
+
+    ``from_l2`` is what L2 delivers for the block: of a multicast half. ``asked``: instructions that ask for
+    copies; ``products``: matrix instructions, and ``loads`` those that load their operands into registers.
+    """
+
+    flops: int
+    from_l2: int
+    into_shared: int
+    out_of_shared: int
+    asked: int
+    loads: int
+    products: int
+
+    def each(self, what: str) -> float:
+        """Bytes or instructions for a thousand operations."""
+        return 1000 * getattr(self, what) / self.flops
+
+
+def step(name: str) -> Step:
+    """A rung's stage."""
+    rows, cols, threads, _, mapped = RUNGS[name]
+    warps, deep = threads // 32, DEEP // 16
+    flops, tiles = 2 * rows * cols * DEEP, (rows + cols) * DEEP * BF16
+    shared = cols * DEEP * BF16 // 2 if name == "a_cluster_shares" else 0  # comes by the other's request
+    boxes = (rows + cols) // BOX[1]
+    asked = boxes if mapped else tiles // 16 // 32
+    if name in (
+        "threads_copy",
+        "one_thread_copies",
+    ):  # a warp: 64 x 32 by m16n8k16, six ldmatrix of 512 bytes
+        loads = warps * deep * 6
+        return Step(flops, tiles, tiles, loads * 512, asked, loads, warps * deep * 4 * 4)
+    wide = min(cols, 256)
+    groups = rows // 64 * deep  # wgmma: each reads 64 rows of a and all columns of b, 16 deep
+    read = groups * (64 + wide) * 16 * BF16
+    return Step(flops, tiles - shared, tiles, read, asked - bool(shared), 0, groups * 4)
+
+
+def steps() -> dict[str, Step]:
+    return {name: step(name) for name in RUNGS}
+
+
+def profiled() -> dict[str, dict]:
+    """What Nsight Compute counted of each rung and of the library, one launch each.
+
+    Bytes for 1,000 operations: ``into_sms``, ``from_l2``, ``shared``, ``hbm``; ``instructions`` of a million;
+    ``busy``: the share of the time in which the Tensor Cores were; ``per_clock``: operations a clock then.
+    """
+    table = yaml.safe_load((RESULTS / "climbed.yml").read_text(encoding="utf-8"))
+    work, sms = 2 * table["side"] ** 3, specs.get(table["card"])["sms"].value
+    return {
+        name: {
+            "kernel": row["kernel"],
+            "into_sms": 1000 * row["into_sms"] / work,
+            "from_l2": 1000 * 32 * row["l2_read_sectors"] / work,
+            "shared": 1000 * 128 * row["shared_wavefronts"] / work,
+            "hbm": 1000 * row["hbm_read"] / work,
+            "instructions": 1e6 * row["instructions"] / work,
+            "busy": row["tensor_active"] / 100,
+            "per_clock": work / sms / row["cycles"] / row["tensor_active"] * 100,
+        }
+        for name, row in table["kernels"].items()
+    }
+
+
+@plots.responsive
+def levels(card="h100-sxm"):
+    """Bytes that each rung moves for a thousand operations, into the SMs and in shared memory."""
+    facts, found = specs.get(card), steps()
+    per_clock = facts["peak_bf16"].si / facts["sms"].value / facts["tensor_clock"].si
+    port = 1000 * 128 / per_clock
+    fig, (left, right) = plots.new(plots.COLUMN, 3.0, phone=(plots.PHONE, 6.0), columns=2)
+    said = []
+    for y, (name, one) in enumerate(found.items()):
+        asked, moved = one.each("from_l2"), (one.each("out_of_shared"), one.each("into_shared"))
+        left.barh(y, asked, 0.62, color=COLOUR["blue"], alpha=0.8)
+        left.text(asked + 0.3, y, f"{asked:.1f}", va="center", **SMALL)
+        right.barh(y, moved[0], 0.62, color=COLOUR["green"], alpha=0.8)
+        right.barh(y, moved[1], 0.62, left=moved[0], color=COLOUR["orange"], alpha=0.8)
+        right.text(sum(moved) + 1, y, f"{moved[0]:.0f} + {moved[1]:.0f}", va="center", **SMALL)
+        said.append(
+            f"{LABELS[name]}: {asked:.1f} from L2, {moved[0]:.0f} read in shared memory and "
+            f"{moved[1]:.0f} written"
+        )
+    right.axvline(port, color=INK, linewidth=2)
+    for ax, title, most in ((left, "asked of L2", 21), (right, "shared memory: read + written", 84)):
+        ax.set(xlim=(0, most), ylim=(len(found) - 0.4, -0.6))
+        ax.set_title(title, loc="left", fontsize=11)
+        ax.set_xlabel("bytes for 1,000 operations")
+    names = [label[:1] for label in LABELS.values()] if plots.on_phone() else list(LABELS.values())
+    left.set_yticks(range(len(names)), names)
+    right.set_yticks(range(len(names)), names if plots.on_phone() else [""] * len(names))
+    return plots.show(
+        fig,
+        alt=f"Bytes moved for a thousand operations by five kernels. {'; '.join(said)}. At the BF16 peak of "
+        f"an {facts.short} the port of shared memory has {port:.1f}.",
+        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The dark line is what 128 bytes a "
+        f"clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
+        "(green) are slower than the peak.",
+        evidence=["theory"],
+    )
+
+
+# What is busy when, in each of three organisations: (row, begin, end, colour); the unit is arbitrary.
+PLANS = {
+    "all threads copy and multiply (1)": [
+        *((("threads"), 5 * i, 5 * i + 1.2, "orange") for i in range(3)),
+        *((("threads"), 5 * i + 1.2, 5 * i + 4.6, "blue") for i in range(3)),
+        *((("copies"), 5 * i + 1.2, 5 * i + 3.6, "green") for i in range(3)),
+        *((("Tensor Cores"), 5 * i + 1.6, 5 * i + 4.6, "purple") for i in range(3)),
+    ],
+    "one thread copies, a warpgroup multiplies (3)": [
+        *((("threads"), 4 * i, 4 * i + 0.2, "orange") for i in range(4)),
+        *((("threads"), 4 * i + 0.2, 4 * i + 0.5, "blue") for i in range(4)),
+        *((("copies"), 4 * i + 0.2, 4 * i + 2.6, "green") for i in range(4)),
+        *((("Tensor Cores"), 4 * i + 0.5, 4 * i + 3.5, "purple") for i in range(4)),
+    ],
+    "roles apart, a ring of stages (4, 5)": [
+        *((("threads"), 3 * i, 3 * i + 0.2, "orange") for i in range(5)),
+        *((("threads"), 3 * i + 0.5, 3 * i + 0.8, "blue") for i in range(5)),
+        *((("copies"), 3 * i + 0.2, 3 * i + 2.6, "green") for i in range(5)),
+        ("Tensor Cores", 0.8, 15, "purple"),
+    ],
+}
+ROWS = ("threads", "copies", "Tensor Cores")
+
+
+@plots.responsive
+def roles():
+    """A schematic of three ways to organise a product: what is busy when."""
+    fig, axes = plots.new(plots.COLUMN, 4.6, rows=len(PLANS), sharex=True)
+    for ax, (title, parts) in zip(axes, PLANS.items(), strict=True):
+        for row, begin, end, colour in parts:
+            ax.barh(ROWS.index(row), end - begin, 0.66, left=begin, color=COLOUR[colour], alpha=0.85)
+        ax.set_yticks(range(len(ROWS)), ROWS)
+        ax.set(xlim=(0, 15), ylim=(len(ROWS) - 0.4, -0.6), xticks=[])
+        ax.set_title(title, loc="left", fontsize=11)
+    axes[-1].set_xlabel("time, in no unit")
+    handles = [
+        Rectangle((0, 0), 1, 1, color=COLOUR[c], alpha=0.85) for c in ("orange", "blue", "green", "purple")
+    ]
+    plots.legend(fig, handles, ["asks for a copy", "issues products", "bytes under way", "multiplying"])
+    return plots.show(
+        fig,
+        alt="Three schematic timelines of threads, copies and Tensor Cores. Where all threads copy and "
+        "multiply, asking for copies takes time and the Tensor Cores pause in every round. Where one "
+        "thread asks and a warpgroup issues products, asking is short, but the Tensor Cores still pause "
+        "between rounds. With separate roles and a ring of stages they do not pause.",
+        caption="A schematic, nothing measured. A pause of the Tensor Cores is filled by another block where "
+        "several fit on an SM; the larger the tiles, the fewer fit.",
+        evidence=["theory"],
+    )
+
+
+def _hand() -> tuple[float, str]:
+    """The best published kernel by hand on an H100 SXM, in TFLOP/s, and whose it is."""
+    found = [
+        (p.rate / 1e12, e.author) for e in published("matmul_by_size") for p in e.points if "hand" in p.series
+    ]
+    return max(found)
+
+
+@plots.responsive
+def climb(measured: Measurement, side: int, card="h100-sxm"):
+    """TFLOP/s of each rung beside the library's and the dense peak; of the first record of this GPU."""
+    peak, own = (
+        specs.get(card)["peak_bf16"].si / 1e12,
+        [e for e in measured.evidence if e.kind != "published"],
+    )
+    rates = {p.series: p.rate / 1e12 for e in own[:1] for p in e.points if p.x == side}
+    rows = [(label, rates.get(f"course: {name}"), "blue") for name, label in LABELS.items()]
+    rows += [
+        ("cuBLAS, by torch", rates.get("torch bf16"), "orange"),
+        ("fast.cu, published", _hand()[0], "green"),
+    ]
+    fig, ax = plots.new(plots.COLUMN, 3.6)
+    said = []
+    for y, (_, rate, colour) in enumerate(rows):
+        if rate:
+            ax.barh(y, rate, 0.62, color=COLOUR[colour], alpha=0.8)
+        text = f"{rate:,.0f}, {rate / peak:.0%}" if rate else "not recorded yet"
+        ax.text((rate or 0) + 12, y, text, va="center", **SMALL)
+        said.append(f"{rows[y][0]}: {text}")
+    ax.axvline(peak, color=INK, linewidth=2)
+    ax.set_yticks(range(len(rows)), [label for label, *_ in rows])
+    ax.set(xlim=(0, 1120), ylim=(len(rows) - 0.4, -0.6), xlabel="TFLOP/s")
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    return plots.show(
+        fig,
+        alt=f"Products of side {side:,} in BF16, in TFLOP/s and as a share of the dense peak of {peak:,.0f}. "
+        f"{'; '.join(said)}.",
+        caption=f"Side {side:,}. {own[0].banner if own else 'Ours: not recorded yet'}. The dark line is the "
+        "dense BF16 peak. The green bar is another author's, at side 8,192.",
+        evidence=["recorded", "published"] if own else ["published"],
+    )
