@@ -1,8 +1,12 @@
-"""Chapter 14's derivations, held to the engine's counts and to what Nsight Compute counted of the same kernels."""
+"""Chapter 14's derivations, held to the engine's counts and to what Nsight Compute counted of the kernels;
+a wait that is missing, found.
+"""
 
 import pytest
+import torch
 
-from warplab.evidence.experiments.hopper import RUNGS
+import warplab
+from warplab.evidence.experiments.hopper import LADDER, RUNGS, configuration
 from warplab.figures import tomorrow
 
 
@@ -21,3 +25,57 @@ def test_what_was_derived_is_what_nsight_compute_counted(name):
     assert seen["into_sms"] == pytest.approx(derived.each("into_shared"), rel=1e-3)
     assert 1 <= seen["shared"] / derived.each("out_of_shared") < 1.09
     assert seen["per_clock"] == pytest.approx(4096 * (2 / 3 if derived.loads else 1), rel=0.002)
+
+
+def profile(name, source=LADDER, k=320, side=256):
+    a, b = torch.randn(2, side, k).bfloat16()
+    c = torch.empty(side, side, dtype=torch.bfloat16)
+    blocks, threads, shared = configuration(name, side, side)
+    given = [warplab.tensor_map(x, (128, 64), swizzle=128) if RUNGS[name][4] else x for x in (a, b)]
+    return warplab.profile(
+        warplab.cuda_kernel(source, name)[blocks, threads, 0, shared], *given, c, side, side, k
+    )
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", RUNGS)
+def test_what_was_derived_is_what_the_engine_counts(name):
+    p, derived = profile(name), tomorrow.step(name)
+    read = 128 * p.shared_load.wavefronts + p.operand_bytes
+    assert 1000 * p.global_read.bytes / p.flops == derived.each("from_l2")
+    assert 1000 * read / p.flops == derived.each("out_of_shared")
+
+
+def without(text, after):
+    """The source without the first ``text`` after another one."""
+    head, tail = LADDER[: LADDER.index(after)], LADDER[LADDER.index(after) :]
+    assert text in tail
+    return head + tail.replace(text, "", 1)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("name", "source", "told"),
+    [
+        ("warpgroup_multiplies", without("wait_for_products<0>();", "\nwarpgroup_"), "has not waited"),
+        (
+            "one_thread_copies",
+            without("wait(full + step % 2 * 8, step / 2 % 2);", "\none_thread"),
+            "may not have filled yet",
+        ),
+        (
+            "roles_apart",
+            LADDER.replace("if (step > 0)\n            release(step - 1)", "release(step)"),
+            "race",
+        ),
+        (
+            "a_cluster_shares",
+            LADDER[: LADDER.rindex("meet_in_cluster();")] + "}",
+            "nothing keeps from leaving",
+        ),
+    ],
+)
+def test_a_missing_wait_is_found(name, source, told):
+    assert source != LADDER
+    with pytest.raises(warplab.LaunchError, match=told):
+        profile(name, source)

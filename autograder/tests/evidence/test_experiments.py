@@ -67,13 +67,29 @@ def test_the_wmma_product_is_right():
     np.testing.assert_allclose(c, a.astype(np.float32) @ b.astype(np.float32), rtol=1e-4, atol=1e-4)
 
 
-def test_the_climb_s_first_kernel_is_right_and_its_launch_covers_the_whole_matrix():
-    from warplab.simt.frontends.cuda_cpp import cuda_kernel
+FULL = pytest.mark.full
 
-    a, b = torch.from_numpy(f32(256, 128)).bfloat16(), torch.from_numpy(f32(256, 128)).flip(0).bfloat16()
+
+@pytest.mark.parametrize(
+    "name",
+    ["threads_copy", "a_cluster_shares"]
+    + [
+        pytest.param(name, marks=FULL)
+        for name in hopper.RUNGS
+        if name not in ("threads_copy", "a_cluster_shares")
+    ],
+)
+def test_a_kernel_of_the_climb_is_right_and_its_launch_covers_the_whole_matrix(name):
+    """On the engine, with more stages than the ring has."""
+    import warplab
+
+    a, b = torch.from_numpy(f32(256, 320)).bfloat16(), torch.from_numpy(f32(256, 320)).flip(0).bfloat16()
     c = torch.full((256, 256), torch.nan, dtype=torch.bfloat16)
-    blocks, threads, shared = hopper.configuration("threads_copy", 256, 256)
-    cuda_kernel(hopper.LADDER, "threads_copy")[blocks, threads, 0, shared](a, b, c, 256, 256, 128)
+    blocks, threads, shared = hopper.configuration(name, 256, 256)
+    given = [
+        warplab.tensor_map(x, hopper.BOX[::-1], swizzle=128) if hopper.RUNGS[name][4] else x for x in (a, b)
+    ]
+    warplab.cuda_kernel(hopper.LADDER, name)[blocks, threads, 0, shared](*given, c, 256, 256, 320)
     torch.testing.assert_close(c, a @ b.T, rtol=0.016, atol=0.05)
 
 
