@@ -13,8 +13,8 @@ from autograder.layout import assignment_names, load_assignment
 from autograder.user_error import UserError
 from warplab.rendering import render
 
-ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12)  # which chapters stay where not all fit
-TOGETHER = (11, 12)  # in one week
+ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # which chapters stay where not all fit
+TOGETHER = ((11, 12), (13, 14))  # in one week
 A_DAY = 8  # hours of a workshop
 GIVEN = 2  # weeks for a set
 MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
@@ -111,8 +111,8 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
     check("--weeks", weeks)
     check("--study", study)
     chapters = read_chapters(root)
-    lessons = [tuple(one for one in chapters if one.number in TOGETHER)]
-    lessons += [(one,) for one in chapters if one.number not in TOGETHER]
+    lessons = [tuple(one for one in chapters if one.number in pair) for pair in TOGETHER]
+    lessons += [(one,) for one in chapters if one.number not in sum(TOGETHER, ())]
     kept = sorted(lessons, key=lambda lesson: ORDER.index(lesson[0].number))[:weeks]
     kept.sort(key=lambda lesson: lesson[0].number)
     taught = {1 + place * weeks // len(kept): lesson for place, lesson in enumerate(kept)}
@@ -161,7 +161,7 @@ def workshop(root: Path, hours: int, begin: date) -> Plan:
     """An hour for a chapter, the rest for the sets. Raises UserError."""
     check("--hours", hours)
     by_number = {one.number: one for one in read_chapters(root)}
-    taught = sorted(ORDER[:hours])
+    taught = sorted(ORDER[:-1][:hours])  # the last is for a term
     sets = [one for one in in_order(read_sets(root)) if one.chapter in {0, *taught}]
     table = [
         Week(

@@ -98,7 +98,7 @@ def test_the_built_book_has_what_its_lectures_show(tmp_path):
     (tmp_path / "_build" / "html" / "chapters").symlink_to(ROOT / "_build" / "html" / "chapters")
     told = []
     make(tmp_path, told.append)
-    assert told == ["_build/html/slides/index.html: 13 lectures of 40 minutes"]
+    assert told == ["_build/html/slides/index.html: 14 lectures of 40 minutes"]
     page = (tmp_path / "_build/html/slides/05-memory.html").read_text()
     assert page.count('<section class="slide') == 15 and "minute 37 to 40" in page
     assert 'src="http' not in page and '<link rel="stylesheet" href="http' not in page
