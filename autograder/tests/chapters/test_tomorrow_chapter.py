@@ -7,6 +7,7 @@ import torch
 
 import warplab
 from warplab.evidence.experiments.hopper import LADDER, RUNGS, configuration
+from warplab.evidence.measure import records
 from warplab.figures import tomorrow
 
 
@@ -25,6 +26,20 @@ def test_what_was_derived_is_what_nsight_compute_counted(name):
     assert seen["into_sms"] == pytest.approx(derived.each("into_shared"), rel=1e-3)
     assert 1 <= seen["shared"] / derived.each("out_of_shared") < 1.09
     assert seen["per_clock"] == pytest.approx(4096 * (2 / 3 if derived.loads else 1), rel=0.002)
+
+
+def test_what_the_text_says_of_the_record_on_the_h200():
+    (record,) = (r for r in records("hopper_ladder") if r.device == "NVIDIA H200")
+    taken = {(p.series.removeprefix("course: "), p.x): p for p in record.points}
+    copy, tma, wgmma, roles, cluster, slow = (
+        taken[name, 4096].median for name in [*RUNGS, "a_cluster_shares, release.cluster"]
+    )
+    assert tma / copy == pytest.approx(0.75, abs=0.02) and tma / wgmma == pytest.approx(1.5, abs=0.02)
+    assert wgmma / roles == pytest.approx(1.08, abs=0.005) and roles / cluster == pytest.approx(1, abs=0.03)
+    assert slow / cluster == pytest.approx(1.27, abs=0.005)
+    rates = {name: taken[name, 8192].rate / 1e12 for name in [*RUNGS, "torch bf16"]}
+    assert max(RUNGS, key=rates.get) == "a_cluster_shares"
+    assert (round(rates["a_cluster_shares"]), round(rates["torch bf16"])) == (651, 692)
 
 
 def profile(name, source=LADDER, k=320, side=256):
