@@ -150,6 +150,8 @@ HELD: dict[tuple[str, str], Callable[[Point], LaunchWork]] = {
     ("matmul_by_size", "cuBLAS BF16"): cube("bf16", 2),
     ("matmul_by_size", "best by hand, BF16"): cube("bf16", 2),
     ("matmul_by_size", "torch BF16, best shape"): arithmetic("bf16"),
+    ("hopper_ladder", "cuBLAS BF16"): cube("bf16", 2),
+    ("hopper_ladder", "best by hand, BF16"): cube("bf16", 2),
     ("matmul_in_eight_bits", "torch fp8, best shape"): arithmetic("fp8"),
     ("matmul_in_eight_bits", "DeepGEMM fp8"): arithmetic("fp8"),
     ("crossover", "GPU: sum"): lambda p: least(read=4 * p.x),
