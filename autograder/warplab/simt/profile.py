@@ -215,6 +215,34 @@ class Profile(Counts):
             rows.append(
                 ("SAMPLE", f"{ran:,} of {of:,} blocks ran; counts are scaled by {of / ran:.4g}, an estimate")
             )
+        rows += self._memories()
+        rows += [
+            *self._levels(),
+            (
+                "instructions",
+                f"{self.warp_instructions:,} issued by warps, "
+                f"{self.busiest_warp_instructions:,} of them by the busiest; "
+                f"{self.warp_execution_efficiency:.1%} of lanes active",
+            ),
+            (
+                "branches",
+                f"{self.branches:,}, of which {self.divergent_branches:,} diverge "
+                f"({self.branch_efficiency:.1%} efficient)",
+            ),
+            ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
+            (
+                "resources",
+                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the "
+                f"machine code, {self.shared_bytes:,} bytes of shared memory a block",
+            ),
+            ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
+            *(("warning", text) for text in self.warnings),
+        ]
+        return [(label, value, self._assembled(label)) for label, value in rows]
+
+    def _memories(self) -> list[tuple[str, str]]:
+        """The rows of accesses."""
+        rows = []
         for label, part in (("global loads", self.global_load), ("global stores", self.global_store)):
             if part.requests:
                 value = (
@@ -251,29 +279,7 @@ class Profile(Counts):
             rows.append(("atomics", value))
         if self.operand_bytes:
             rows.append(("wgmma", f"{self.operand_bytes:,} bytes of operands read from shared memory"))
-        rows += [
-            *self._levels(),
-            (
-                "instructions",
-                f"{self.warp_instructions:,} issued by warps, "
-                f"{self.busiest_warp_instructions:,} of them by the busiest; "
-                f"{self.warp_execution_efficiency:.1%} of lanes active",
-            ),
-            (
-                "branches",
-                f"{self.branches:,}, of which {self.divergent_branches:,} diverge "
-                f"({self.branch_efficiency:.1%} efficient)",
-            ),
-            ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
-            (
-                "resources",
-                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the "
-                f"machine code, {self.shared_bytes:,} bytes of shared memory a block",
-            ),
-            ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
-            *(("warning", text) for text in self.warnings),
-        ]
-        return [(label, value, self._assembled(label)) for label, value in rows]
+        return rows
 
     def _levels(self) -> list[tuple[str, str]]:
         """The rows of L2 and HBM: what is known from below, and what the model of the caches says."""
@@ -469,35 +475,40 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         instr = program.sites[site]
         kind = {"st": "store", "atom": "atomic", "red": "atomic"}.get(instr.opcode, "load")
         for c in (p, line_of(instr)):
-            if space == "local":
-                c.local_requests += traffic.requests
-                continue
-            if space == "tma":
-                part = c.tma_load if kind == "load" else c.tma_store
-                part.requests += traffic.requests
-                part.sectors += traffic.sectors
-                part.shared_bytes += int(traffic.moved)
-                part.sectors_saved += traffic.saved
-                continue
-            part = getattr(c, f"{'distributed' if space == 'cluster' else space}_{kind}")
-            part.requests += traffic.requests
-            if space == "cluster":
-                part.bytes += traffic.bytes
-            if space != "global":
-                part.wavefronts += traffic.wavefronts
-                part.bank_conflicts += traffic.wavefronts - traffic.ideal
-            else:
-                part.sectors += traffic.sectors
-                part.passes += traffic.passes
-            if kind == "atomic":
-                c.atomics.requests += traffic.requests
-                c.atomics.lanes += traffic.lanes
-                c.atomics.addresses += traffic.addresses
-                c.atomics.most_lanes_on_one_address = max(c.atomics.most_lanes_on_one_address, traffic.most)
+            _add(c, kind, space, traffic)
         if kind == "atomic" and space in ("global", "shared"):
             wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
             p.atomic_requests[NCU_ATOMICS[space, "atom" if wanted else "red"]] += traffic.requests
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))
+
+
+def _add(c: Counts, kind: str, space: str, traffic: Traffic) -> None:
+    """Add what one instruction did in one memory."""
+    if space == "local":
+        c.local_requests += traffic.requests
+        return
+    if space == "tma":
+        part = c.tma_load if kind == "load" else c.tma_store
+        part.requests += traffic.requests
+        part.sectors += traffic.sectors
+        part.shared_bytes += int(traffic.moved)
+        part.sectors_saved += traffic.saved
+        return
+    part = getattr(c, f"{'distributed' if space == 'cluster' else space}_{kind}")
+    part.requests += traffic.requests
+    if space == "cluster":
+        part.bytes += traffic.bytes
+    if space != "global":
+        part.wavefronts += traffic.wavefronts
+        part.bank_conflicts += traffic.wavefronts - traffic.ideal
+    else:
+        part.sectors += traffic.sectors
+        part.passes += traffic.passes
+    if kind == "atomic":
+        c.atomics.requests += traffic.requests
+        c.atomics.lanes += traffic.lanes
+        c.atomics.addresses += traffic.addresses
+        c.atomics.most_lanes_on_one_address = max(c.atomics.most_lanes_on_one_address, traffic.most)
 
 
 def _fewest_passes(counts: Profile | LineCounts, kind: str) -> float:

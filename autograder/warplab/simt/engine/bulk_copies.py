@@ -258,6 +258,8 @@ class _Global(_Row):
             self.map = one = self._map(end)
             self.type, self.size = one.type, one.bytes
             self._refuse_between_pieces(end[1])
+            if what != "read":
+                self._refuse_negative(end[1:])
             at, self.there = one.places([*end[1:]])
             self.at = at + (one.address - self.region.base)
         self.kind = TYPES[self.type].bits
@@ -272,6 +274,16 @@ class _Global(_Row):
             i = int(np.flatnonzero(begins % PIECE)[0])
             said = f"begins a box at index {column[i]} of the innermost dimension, byte {begins[i]} of a row"
             raise self._error(MisalignedAccess, said, f"an index whose byte is a multiple of {PIECE}", i)
+
+    def _refuse_negative(self, corner) -> None:
+        """As a GPU does, with the same error; from there a box may be fetched (seen on an H200)."""
+        before = np.stack(corner).astype(np.int32).min(axis=0)
+        if (before < 0).any():
+            i = int(np.flatnonzero(before < 0)[0])
+            said = f"writes a box that begins at the index {before[i]}, before the array"
+            raise self._error(
+                OutOfBounds, said, "boxes that begin at 0 or later; beyond the end they are cut", i
+            )
 
     def _map(self, end) -> Map:
         """The tensor map that an instruction names, and that it is one for the instruction."""

@@ -109,8 +109,7 @@ class Program:
         self.globals: dict[str, Region] = {}
         for number, function in enumerate(self.module.functions):
             symbols[function] = CODE + 16 * number  # what a function pointer holds
-        variables = self.module.variables + self.function.variables
-        for v in variables:
+        for v in (variables := self.module.variables + self.function.variables):
             if v.space == "shared":
                 if v.size == 0:
                     self.dynamic_symbols.append(v.name)
@@ -137,8 +136,7 @@ class Program:
                 self.globals[v.name] = region
                 symbols[v.name] = region.base
         if self.dynamic_symbols:
-            aligned = max(16, *(v.align for v in variables if v.name in self.dynamic_symbols))
-            self.shared_static = -(-self.shared_static // aligned) * aligned
+            self.shared_static = _up(self.shared_static, max(16, *(v.align for v in variables if not v.size)))
             named = _named_in(self.function) & {*self.dynamic_symbols}
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
@@ -295,6 +293,11 @@ class Program:
             where=self.place(readers[0]) if readers else "",
             hint=hint,
         )
+
+
+def _up(size: int, to: int) -> int:
+    """The next multiple."""
+    return -(-size // to) * to
 
 
 def _loaded_or_copied(instr: Instr) -> tuple[set[str], set[str], frozenset[int]]:

@@ -36,7 +36,8 @@ _TYPES = {
     "uint64": ("u64", "UINT64"),
     "int64": ("s64", "INT64"),
 }
-_NAN = {"f16": 0x7FF7, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "f64": 0x7FFFFFFFFFFFFFFF}
+#: The bits of the NaN beyond an array's edges, as an H200 had them.
+_NAN = {"f16": 0x7FF7, "bf16": 0x7FF7, "f32": 0x7FF77FF7, "f64": 0x7FF77FF77FF77FF7}
 _FURTHEST = 1 << 40  # bytes
 
 #: of a map, and its array's address -> the 128 bytes
