@@ -297,7 +297,7 @@ with when_written():
 # ## 5. Find the limit
 #
 # Three kernels make depths of echo times. Each is right, and none is as fast as it could be. **Guess** what
-# binds each on a T4, then run the cells and read the three reports: first the bounds, last the findings.
+# binds each on a T4, then run the cells and read the three reports: first the bounds, then the findings.
 
 
 # %%
@@ -339,7 +339,7 @@ def counts_of(p):
         "fp32": p.unit_flops.get("fp32", 0),
         "fp64": p.unit_flops.get("fp64", 0),
         "requests": p.global_memory.requests,
-        "sectors": p.global_memory.sectors,
+        "global_wavefronts": round(p.global_memory.passes),
         "wavefronts": p.shared_memory.wavefronts,
         "conflicts": p.shared_memory.bank_conflicts,
         "fetched": p.footprint.fetched,
@@ -367,21 +367,23 @@ reports["refined"]
 # |---|---|
 # | 1 | `float32(...)` around every constant: the same operations in 32 bits |
 # | 2 | one word of padding for each row of the table |
-# | 3 | the indices exchanged: neighbours in x take neighbours in a row, 4 sectors a request |
-# | 4 | `echo` and `out` in float16: half the bytes, as many requests; the arithmetic stays as it is |
+# | 3 | the indices exchanged: neighbours in x take neighbours in a row, one wavefront a request |
+# | 4 | `echo` and `out` in float16: half the bytes, as many wavefronts; the arithmetic stays as it is |
 #
 # Write the reader of such reports. A launch takes at least the longest of five times: FP32 and FP64, FLOP over
 # peak; L1 and shared memory, 128 bytes for each wavefront; L2, the bytes fetched and written; HBM, the bytes
-# fetched (what is written may stay in L2). A request to global memory takes one wavefront, or one for each 16
-# of its sectors. With fewer blocks than SMs, the first three have only blocks / sms of their rate.
+# fetched (what is written may stay in L2). A request to global memory takes wavefronts too: L1 keeps its lines in
+# the banks of shared memory, so a column of numbers lies in one bank and takes 32. With fewer blocks than SMs,
+# the first three have only blocks / sms of their rate.
 
 
 # %% solution="find_the_limit"
 def find_the_limit(counts, device):
     """Return (binds, change, factor) for one launch. About 18 lines.
 
-    counts  as counts_of returns them; fetched and written are bytes of distinct sectors, and wavefronts and
-            conflicts are of shared memory: every conflict is one of the wavefronts
+    counts  as counts_of returns them; fetched and written are bytes of distinct sectors; wavefronts and
+            conflicts are of shared memory, and every conflict is one of the wavefronts; requests and
+            global_wavefronts are of global memory
     device  a dictionary: sms; FLOP/s, fp32 and fp64, and bytes/s, l1, l2 and hbm, of all SMs together
 
     binds   what takes longest: 0 FP32, 1 FP64, 2 L1 and shared memory, 3 L2, 4 HBM
@@ -395,7 +397,7 @@ def find_the_limit(counts, device):
     # wavefront each, 64-bit operations that vanish instead of becoming 32-bit ones, float16 taken for half the requests.
     def times(c):
         busy = min(1, c["blocks"] / device["sms"])
-        wavefronts = c["wavefronts"] + max(c["requests"], c["sectors"] / 16)
+        wavefronts = c["wavefronts"] + c["global_wavefronts"]
         return [
             c["fp32"] / (device["fp32"] * busy),
             c["fp64"] / (device["fp64"] * busy),
@@ -408,7 +410,7 @@ def find_the_limit(counts, device):
         counts,
         counts | {"fp32": counts["fp32"] + counts["fp64"], "fp64": 0},
         counts | {"wavefronts": counts["wavefronts"] - counts["conflicts"]},
-        counts | {"sectors": 4 * counts["requests"]},
+        counts | {"global_wavefronts": counts["requests"]},
         counts | {"fetched": counts["fetched"] / 2, "written": counts["written"] / 2},
     ]
     before = times(counts)

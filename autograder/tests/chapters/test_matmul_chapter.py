@@ -25,11 +25,12 @@ class Counted:
 
     Of each of 16 blocks in 16 rounds: 8 warps read 8 numbers in each of 16 steps and load and store two tiles
     of 64 x 16, that of B with two rows of 64 words in each request, which meet in their banks; at the end
-    each of 8 warps stores 16 answers a thread.
+    each of 8 warps stores 16 answers a thread. What it asks global memory for are two rows of 16: banks
+    again.
     """
 
     flops = 2 * 256**3
-    l1_wavefronts = 16 * (16 * (8 * 16 * 8 + 2 * 64 * 16 // 32 * 2 + 32) + 8 * 16)
+    l1_wavefronts = 16 * (16 * (8 * 16 * 8 + 2 * 64 * 16 // 32 * 3 + 32) + 8 * 16 * 2)
 
 
 def test_the_budget_of_a_tile_by_hand():
@@ -40,8 +41,8 @@ def test_the_budget_of_a_tile_by_hand():
     cuda_cores, tensor_cores, passes = space["cycles"].values()
     assert cuda_cores == 64 * 64 * 16 / 128 == 512
     assert space["tensor"] == pytest.approx(2048, rel=1e-3) and tensor_cores == pytest.approx(32, rel=1e-3)
-    assert passes == 1024 + 64 + 64 + 32 + 8 == 1192 and passes > 2 * cuda_cores  # "more than twice"
-    assert 1024 / passes == pytest.approx(6 / 7, abs=0.005)  # "six in seven of them are reads"
+    assert passes == 1024 + 2 * 64 + 64 + 32 + 2 * 8 == 1264 and passes > 2 * cuda_cores  # "more than twice"
+    assert 1024 / passes == pytest.approx(4 / 5, abs=0.011)  # "four in five of them are reads"
     assert 128 * 128 * 16 / 32 * 16 / 64 == 128 * 128 * 16 / 128  # a patch of 8 x 8 brings the two level
 
 

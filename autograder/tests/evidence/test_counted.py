@@ -50,6 +50,21 @@ def test_the_passes_that_bound_l1_are_no_more_than_the_card_made():
             assert launch.work.wavefronts <= (launch.there[PASSES] + 0.005) * launch.sms, launch.name
 
 
+def test_where_global_memory_alone_passes_l1_its_banks_explain_the_passes():
+    """Requests to 32 lines take 4 to 32 passes by the words that meet in a bank, as in shared memory."""
+    measured = [c for c in EVERY if c.there.get(PASSES, 0) > 1000 and not c.here[DIFFER[1]]]
+    shares = {c.name: c.work.wavefronts / (c.there[PASSES] * c.sms) for c in measured}
+    assert len(shares) >= 12 and min(shares.values()) >= 0.95, shares
+
+
+@pytest.mark.parametrize("name", BENCH)
+def test_what_the_estimate_of_executed_instructions_is_worth(name):
+    """Half as many again at most: mandelbrot's loop has paths that machine code leaves early."""
+    there = next(c.there for c in EVERY if c.name == name)["smsp__inst_executed.sum"]
+    profile = counted.warplab.profile(BENCH[name][0], *BENCH[name][1], arch="sm_90")
+    assert 0.9 <= profile.assembled_instructions / there <= (1.45 if name == "mandelbrot" else 1.2)
+
+
 def test_no_launch_was_faster_than_its_bound():
     timed = [launch for launch in EVERY if TIME in launch.there]
     assert len(timed) >= 30 and min(launch.ratio for launch in timed) >= 1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba import cuda, float32
+from numba import cuda, float32, int32
 
 import warplab
 from warplab.evidence.experiments.kernels import matmul_naive
@@ -131,7 +131,7 @@ def test_lanes_eight_numbers_apart_fetch_a_sector_each():
     assert (one.rule, one.line) == ("Uncoalesced Global Accesses", line(columns, "x[8 * i]"))
     # 1,056 x 256 / 32 = 8,448 requests, 32 sectors each
     assert (
-        "a load touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors)"
+        "a load of x touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors)"
         in one.sentence
     )
     assert "neighbouring elements" in one.change
@@ -145,7 +145,7 @@ def test_a_column_of_a_tile_32_wide_lies_in_one_bank():
     # 256 blocks of 32 warps, each 31 wavefronts more than its one
     assert "32 wavefronts a request where 1 would do (253,952 in excess)" in one.sentence
     assert report.bounds.binds.level == "L1 and shared memory"
-    assert "\nL1 and shared memory binds (91 % shared loads, 3 %" in str(report)
+    assert "\nLongest known bound: L1 and shared memory (91 % shared loads, 3 %" in str(report)
 
 
 def test_133_blocks_on_132_sms_leave_a_wave_of_one():
@@ -197,8 +197,33 @@ def test_lanes_that_disagree_are_found_at_their_branch():
 def test_an_address_that_all_lanes_add_to_is_contended():
     one = found(warplab.report(one_address[FULL, 256], *vectors(1), np.zeros(1, f32)))["Atomic Contention"]
     assert (
-        one.line == line(one_address, "atomic") and "32 lanes of a request share an address" in one.sentence
+        one.line == line(one_address, "atomic")
+        and "32 lanes of a request to global memory of total share" in one.sentence
     )
+
+
+@cuda.jit
+def block_wise(x, bins):
+    own = cuda.shared.array(1, int32)
+    if cuda.threadIdx.x == 0:
+        own[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.add(own, x[cuda.grid(1)], 1)
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(bins, 0, own[0])
+
+
+def test_where_a_block_adds_up_already_the_contention_is_shared_memorys():
+    report = warplab.report(block_wise[FULL, 256], np.zeros(256 * FULL, np.int32), np.zeros(1, np.int32))
+    one = found(report)["Atomic Contention"]
+    assert "32 lanes of a request to shared memory share" in one.sentence and "within the warp" in one.change
+    assert "Not bounded: Issue slots (estimated" in str(report) and "turns of atomics." in str(report)
+    # an atomic passes L1 or shared memory once at least: 8 warps of a block, and one of them once more
+    assert report.profile.l1_passes["shared_atomic"] == 8 * FULL
+    assert report.profile.l1_passes["global_atomic"] == FULL
+    chart = re.search(r"<svg.*?</svg>", report._repr_html_(), re.S)[0]
+    assert "8,448 requests, 1,056 atomics" in chart  # loads by themselves
 
 
 def test_threads_beyond_the_data_and_lanes_beyond_the_block_are_idle():
@@ -215,7 +240,49 @@ def test_a_product_asks_l1_again_for_what_it_had():
     one = found(report)["Repeated Loads"]
     assert one.line == line(matmul_naive, "+= a[row, k]") and WORDS[one.rule]["ours"]
     # of 65,536 sums each step asks for 2 sectors a warp and load: 64 MiB of 2 x 256 KiB
-    assert "ask L1 for 64 MiB where 512 KiB are distinct, each sector 128 times" in one.sentence
+    assert "ask L1 for 64 MiB of sectors where 512 KiB are distinct, each 128 times" in one.sentence
+
+
+@cuda.jit
+def rows_of_32(x, out):
+    tile = cuda.shared.array((32, 32), float32)
+    t, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, t] = x[y, t]
+    cuda.syncthreads()
+    total = float32(0)
+    for k in range(32):
+        total += tile[t, k]
+    out[y, t] = total
+
+
+@cuda.jit
+def rows_of_36(x, out):
+    tile = cuda.shared.array((32, 36), float32)
+    t, y = cuda.threadIdx.x, cuda.threadIdx.y
+    tile[y, t] = x[y, t]
+    cuda.syncthreads()
+    total = float32(0)
+    for k in range(32):
+        total += tile[t, k]
+    out[y, t] = total
+
+
+def test_a_joined_load_takes_as_many_passes_as_its_widest_part():
+    """32 warps, 32 loads each of 32 words in one bank: 32,768 wavefronts on PTX. LDS.128 joins four of them,
+    and needs 4 words of each lane in 4 banks: 32 wavefronts a request, 8,192. Of rows of 36 words a part
+    takes 4 wavefronts, and the whole 4: 32 x 8 x 4, no conflict.
+    """
+    report = warplab.report(rows_of_32[1, (32, 32)], *np.ones((2, 32, 32), f32))
+    p = report.profile
+    assert (p.shared_load.wavefronts, p.machine.forms("shared_load")) == (32_768, {"LDS.128": 8})
+    assert p.l1_passes["shared_load"] == 32 * 8 * 32 and p.l1_wavefronts == 8192 + 3 * 32
+    one = found(report)["Shared Load Bank Conflicts"]
+    assert "a load takes 32 wavefronts a request where 4 would do (7,168 in excess)" in one.sentence
+    assert "machine code, estimated: 256 (8 LDS.128)" in str(report) and "8 LDS.128" in report._repr_html_()
+    report = warplab.report(rows_of_36[1, (32, 32)], *np.ones((2, 32, 32), f32))
+    assert report.profile.l1_passes["shared_load"] == 32 * 8 * 4
+    assert report.profile.shared_load.bank_conflicts == 3 * 1024  # of PTX, which has no LDS.128
+    assert "Shared Load Bank Conflicts" not in found(report)
 
 
 def test_a_local_array_with_a_computed_index_is_local_memory():
@@ -251,6 +318,29 @@ def test_every_row_and_every_rule_has_nsight_computes_name_or_is_marked_as_ours(
     page = warplab.report(add[1, 32], *vectors(3, 1))._repr_html_()
     assert "Idle Threads, Local Memory, Atomic Contention, Repeated Loads are this course" in page
     assert known <= set(re.findall(r"[a-z0-9_.]+", page))  # all of them in the command for ncu
+
+
+def test_a_row_is_what_nsight_compute_prints_under_its_name():
+    """16 registers at least, hits of loads alone, atomics apart from what L2 reads and writes."""
+    report = warplab.report(one_address[FULL, 256], *vectors(1), np.zeros(1, f32))
+    ours = {metric: value for name in SECTIONS for _, value, _, metric, _ in report.rows(name)}
+    assert ours["launch__registers_per_thread"] == "16" and report.profile.registers < 16
+    assert ours["lts__t_sectors_srcunit_tex_op_read.sum"] == "33,792"  # 8,448 warps, 4 sectors each
+    assert ours["lts__t_sectors_srcunit_tex_op_write.sum"] == "0"
+    report = warplab.report(matmul_naive[(4, 4), (16, 16)], *np.ones((3, 64, 64), f32))
+    ours = {metric: value for name in SECTIONS for _, value, _, metric, _ in report.rows(name)}
+    model = report.profile.caches
+    assert ours["l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"] == f"{model.l1_load_hit_rate:.1%}"
+    assert model.l1_load_hit_rate != model.l1_hit_rate
+    assert "no branch left: ncu prints 0" in str(warplab.report(add[1, 32], *vectors(3, 1)))
+
+
+def test_what_is_estimated_bounds_nothing():
+    report = warplab.report(add[FULL, 256], *vectors(3))
+    (issue, of, seconds), (level, _, _) = report.estimates
+    # 8,448 warps of 42 instructions, as many as Nsight Compute counted of each (counted.yml: 21,504 of 512)
+    assert (issue, of, level) == ("Issue slots", "354,816 instructions of machine code", "L2")
+    assert seconds == pytest.approx(354_816 / (4 * 132 * 1.98e9), rel=1e-3)
 
 
 def test_no_row_of_ours_is_a_time_or_a_rate():
@@ -293,12 +383,14 @@ def test_the_page_alone_needs_nothing_else_and_follows_the_readers_theme(tmp_pat
     headings = [re.sub("<[^>]+>", "", text) for text in re.findall(r"<h2>(.*?)</h2>", page)]
     assert headings == [
         "GPU Speed Of Light Throughput",
-        "Launch Statistics",
-        "Occupancy",
+        "Findings",
         "Memory Workload Analysis",
         "Shared memory conflicts by line",
+        "Warp State Statistics",
+        "Instruction Statistics",
+        "Launch Statistics",
+        "Occupancy",
         "Source Counters",
-        "Findings",
         "What Nsight Compute shows besides",
     ]
     chart = re.search(r"<svg.*?</svg>", page, re.S)[0]

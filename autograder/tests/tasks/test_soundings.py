@@ -36,7 +36,7 @@ def test_the_counts_are_those_of_the_profile(name, changes):
     counts = soundings.counted(name, changes, 64, 96)
     assert counts == soundings.counts_of(p)
     work = LaunchWork.of(p)
-    assert counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 16) == work.wavefronts
+    assert counts["wavefronts"] + counts["global_wavefronts"] == work.wavefronts
     assert (counts["fetched"], counts["written"], counts["blocks"]) == (work.fetched, work.written, 6)
 
 
@@ -47,7 +47,7 @@ def test_what_each_change_does_by_hand():
         "fp32": 0,
         "fp64": 3 * 6144,
         "requests": 384,
-        "sectors": 1536,
+        "global_wavefronts": 384,
         "wavefronts": 33 * 192,
         "conflicts": 31 * 192,
         "fetched": 24_576,
@@ -55,8 +55,9 @@ def test_what_each_change_does_by_hand():
     }
     assert soundings.counted("plotted", (PAD,), 64, 96)["wavefronts"] == 2 * 192
     assert soundings.counted("plotted", (SINGLE,), 64, 96)["fp32"] == 3 * 6144
-    assert soundings.counted("listed", (), 64, 96)["sectors"] == 32 * 384
-    assert soundings.counted("listed", (TURN,), 64, 96)["sectors"] == 4 * 384
+    assert soundings.counted("listed", (), 64, 96)["global_wavefronts"] == 32 * 384
+    assert soundings.counted("listed", (TURN,), 64, 96)["global_wavefronts"] == 384
+    assert soundings.counted("listed", (HALF,), 64, 128)["global_wavefronts"] == 32 * 512  # rows of 256 bytes
     assert soundings.counted("refined", (HALF,), 64, 96)["fetched"] == 12_288
 
 

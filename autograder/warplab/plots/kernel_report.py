@@ -1,8 +1,9 @@
 """``report(kernel[grid, block], *args)``: a launch as Nsight Compute's details page shows one, from counts.
 
-Bounds where Nsight Compute has throughputs, counts of PTX where it has counters, a model where it has hit
-rates, each marked as what it is; no times. Names are Nsight Compute's (kernel_report.yml). What it measured
-on a GPU can stand beside them.
+Bounds where Nsight Compute has throughputs, counts of PTX where it has counters, what is estimated of the
+machine code that it counts, a model where it has hit rates, each marked as what it is; no times. Names and
+the order of sections are Nsight Compute's (kernel_report.yml); the findings, which it has in its sections,
+stand together before them. What it measured on a GPU can stand beside all this.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import html
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from warplab.hardware import specs
@@ -20,9 +22,15 @@ from warplab.simt.frontends.triton_hook import is_triton_launch
 from warplab.simt.profile import Profile, profile
 from warplab.simt.toolchain.ptxas import OLDEST, number_of
 from warplab.timing.bench import seconds
-from warplab.timing.bounds import L1, Bounds, bounds, memory_of
+from warplab.timing.bounds import L1, L2, WAVEFRONT, Bounds, bounds, memory_of
 
 SECTIONS = specs.load(Path(__file__).with_name("kernel_report.yml"))
+MADE = {  # kind of access in the machine code -> Nsight Compute's metric
+    "global_load": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
+    "global_store": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
+    "shared_load": "smsp__sass_inst_executed_op_shared_ld.sum",
+    "shared_store": "smsp__sass_inst_executed_op_shared_st.sum",
+}
 
 
 @dataclass(frozen=True)
@@ -48,14 +56,54 @@ class KernelReport:
 
         Left out are memories that the kernel does not use, and what is unknown on both sides.
         """
-        rows, ncu = [], self.profile.ncu()
+        rows, p = [], self.profile
+        more, atomics = {"ncu": p.ncu(), **vars(self)}, p.global_atomic.sectors
+        if p.caches:  # Nsight Compute counts atomics apart from both
+            more |= {"l2_loads": p.caches.l2_reads - atomics, "l2_stores": p.caches.l2_writes - atomics}
         for label, metric, known, words in SECTIONS[section]:
-            unknown = known == "modelled" and self.profile.caches is None
-            ours = "" if unknown else words.format(ncu=ncu, **vars(self))
+            unknown = known == "modelled" and p.caches is None
+            ours = "" if unknown else words.format(**more)
             measured = self.measured.get(metric, "")
             if measured or ours not in ("", "0") or (known == "modelled" and ours):
                 rows.append((label, ours, known, metric, measured))
         return rows
+
+    @cached_property
+    def made(self) -> dict[str, str]:
+        """By metric, what is estimated of the machine code, which Nsight Compute counts. Never graded."""
+        p, found = self.profile, {}
+        if p.machine is None:
+            return {}
+        for kind, metric in MADE.items():
+            if n := p.assembled.get(kind):
+                forms = ", ".join(f"{n} {form}" for form, n in p.machine.forms(kind).items())
+                found[metric] = f"{n:,.0f} ({forms})"
+        passes = p.l1_passes["shared_load"] + p.l1_passes["shared_store"]
+        if p.shared_load.requests:
+            found["memory_l1_wavefronts_shared"] = f"at least {passes:,.0f}"
+        found["smsp__inst_executed.sum"] = f"{p.assembled_instructions:,.0f}"
+        if not p.machine.branches:
+            found["smsp__sass_average_branch_targets_threads_uniform.pct"] = "no branch left: ncu prints 0"
+        return found
+
+    @cached_property
+    def estimates(self) -> list[tuple[str, str, float]]:
+        """(what, of how much, seconds): estimates beside the bounds, which bound nothing.
+
+        Four instructions a clock and SM, one a scheduler (CUDA C++ Programming Guide); L2 for the sectors
+        that the model of the caches sends there.
+        """
+        spec, p, found = self.device, self.profile, []
+        busy = min(1, self.residency.blocks / self.residency.sms)
+        if p.assembled_instructions and "l1_bandwidth" in spec:
+            clocks = spec["l1_bandwidth"].si / WAVEFRONT * busy  # of all SMs in use, a second
+            n = p.assembled_instructions
+            found.append(("Issue slots", f"{n:,.0f} instructions of machine code", n / 4 / clocks))
+        rate = next((fact for fact in ("l2_bandwidth", "l2_measured") if fact in spec), "")
+        if p.caches and p.caches.l2_bytes and rate:
+            of = f"{size(p.caches.l2_bytes)}, modelled" + ", at a measured rate" * (rate == "l2_measured")
+            found.append((L2, of, p.caches.l2_bytes / spec[rate].si))
+        return found
 
     @property
     def ptx(self) -> dict[tuple[str, int], list[tuple[int, str]]]:

@@ -16,12 +16,14 @@ from typing import NamedTuple
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
+from warplab.simt.counters.counts import LineCounts
 from warplab.simt.profile import Profile
 from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.toolchain.ptxas import blocks_per_sm
 from warplab.timing.bounds import L1, Bounds
 
 WORDS = specs.load(Path(__file__).with_name("kernel_rules.yml"))
+READS = {"load": "read", "store": "write"}
 LIMITS = ("warps", "blocks", "registers", "shared memory")
 
 
@@ -98,6 +100,13 @@ class KernelRules:
         says, change = (words[key].format(**told) for key in ("says", "change"))
         return KernelFinding(rule.partition(",")[0], line, says, change)
 
+    def _array(self, c: LineCounts, kind: str) -> str:
+        """ " of x": the argument whose access on a line takes most sectors, in the first warp; or empty."""
+        mine = [s for s in self.p.samples if (s.line, s.kind, s.space) == (c.line, kind, "global")]
+        label = max(mine, key=lambda s: len(s.sectors)).label if mine else ""
+        name = label.removeprefix("argument '").partition("'")[0]
+        return f" of {name}" if name.isidentifier() else ""  # C++'s have numbers
+
     def _launch(self) -> Iterator[KernelFinding]:
         w, (rest, whole), most = (
             self.where,
@@ -139,16 +148,20 @@ class KernelRules:
                 each, fewest = apart.get((c.file, c.line, kind), (0, 0))
                 part, shared = getattr(c, f"global_{kind}"), getattr(c, f"shared_{kind}")
                 if each and part.requests:
+                    told = {"kind": kind, "each": each, "fewest": fewest, "part": part}
+                    mean = part.sectors_per_request
+                    told["mean"] = "" if each < 1.1 * mean else f", {mean:.3g} a request on average"
                     yield self._found(
-                        "Uncoalesced Global Accesses", c, kind=kind, each=each, fewest=fewest, part=part
+                        "Uncoalesced Global Accesses", c, of=self._array(c, READS[kind]), **told
                     )
-                if shared.bank_conflicts > (ideal := shared.wavefronts - shared.bank_conflicts) / 2:
-                    each, fewest = shared.wavefronts / shared.requests, ideal / shared.requests
-                    yield self._found(
-                        f"Shared {kind.title()} Bank Conflicts", c, each=each, fewest=fewest, part=shared
-                    )
+                ideal, excess = shared.wavefronts - shared.bank_conflicts, c.conflicts(f"shared_{kind}")
+                if excess > ideal / 2:
+                    asked = c.assembled.get(f"shared_{kind}", shared.requests)
+                    told = {"each": (ideal + excess) / asked, "fewest": ideal / asked, "excess": excess}
+                    yield self._found(f"Shared {kind.title()} Bank Conflicts", c, **told)
             if c.atomics.lanes_per_address >= 4:
-                yield self._found("Atomic Contention", c)
+                where = ", shared" if c.shared_atomic.requests > c.global_atomic.requests else ""
+                yield self._found(f"Atomic Contention{where}", c, of=self._array(c, "atomic"))
             if c.local_requests:
                 yield self._found("Local Memory", c)
 
@@ -164,14 +177,15 @@ class KernelRules:
                 "distinct": size(read),
                 "times": p.global_load.bytes / read,
             }
-            yield self._found("Repeated Loads", max(p.lines, key=lambda c: c.global_load.requests), **told)
-        elif p.l1_passes["shared_load"] > half and p.flops >= 16 * p.shared_load.requests:
-            fewer = max(one.seconds for one in b.bounds if one.unit == "FLOP") / b.at_least
-            told = {"share": p.l1_passes["shared_load"] / 2 / half, "fewer": fewer}
-            told["flops"] = p.flops / p.shared_load.requests
-            yield self._found(
-                "Repeated Loads, shared", max(p.lines, key=lambda c: c.shared_load.requests), **told
-            )
+            line = max(p.lines, key=lambda c: c.global_load.requests)
+            yield self._found("Repeated Loads", line, of=self._array(line, "read"), **told)
+        elif p.l1_passes["shared_load"] > half:
+            line = max(p.lines, key=lambda c: c.shared_load.requests)
+            if line.flops >= 16 * line.shared_load.requests:
+                fewer = max(one.seconds for one in b.bounds if one.unit == "FLOP") / b.at_least
+                told = {"share": p.l1_passes["shared_load"] / 2 / half, "fewer": fewer}
+                told["flops"] = line.flops / line.shared_load.requests
+                yield self._found("Repeated Loads, shared", line, **told)
 
     def _instructions(self) -> Iterator[KernelFinding]:
         p, wide = self.p, set()
@@ -180,9 +194,11 @@ class KernelRules:
             types = [mod for mod in instr.mods if mod in TYPES]
             if types[0] == "f64" != types[-1]:
                 wide.add((p.program.file_of(instr.file), instr.line))
-        for c in p.lines:
-            if (c.file, c.line) in wide:
-                yield self._found("FP64/32 Utilization", c, flops=p.unit_flops["fp64"])
+        lines = [c for c in p.lines if (c.file, c.line) in wide]
+        if lines:
+            others = ", ".join(str(c.line) for c in lines[1:])
+            told = {"flops": p.unit_flops["fp64"], "also": f", and so do lines {others}" if others else ""}
+            yield self._found("FP64/32 Utilization", lines[0], **told)
         worst = max(p.lines, key=lambda c: c.divergent_branches, default=None)
         if worst and worst.divergent_branches > 0.1 * worst.branches and p.warp_execution_efficiency < 0.9:
             told = {"share": 1 - worst.branch_efficiency, "active": 32 * p.warp_execution_efficiency}

@@ -7,6 +7,7 @@ numbers are counts of the PTX that the compiler made, never times.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from warplab.rendering import render
 from warplab.simt.counters.assembled import AssembledCode, assembled, spins
 from warplab.simt.counters.caches import CacheModel, ModelledCaches
 from warplab.simt.counters.collect import Counters, Execution, Traffic, flops_of, unit_of
-from warplab.simt.counters.counts import Counts, Global, LineCounts, Shared, scale
+from warplab.simt.counters.counts import PASSES, Counts, LineCounts, scale
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
 from warplab.simt.engine.instructions import INSTRUCTIONS
@@ -114,11 +115,10 @@ class Profile(Counts):
     def l1_passes(self) -> dict[str, float]:
         """Passes through an SM's L1 and shared memory, 128 bytes each, from below, by kind of access.
 
-        As many as shared memory's banks need, and ``passes`` of global memory. Where ptxas joins requests of
-        PTX (``assembled``), each that is gone may have taken along all the passes that a request can have.
+        As many as the banks need; fewer where ptxas joins requests of PTX
+        (``warplab.simt.counters.assembled``). Atomics take one a request at least: their turns are in none.
         """
-        kinds = ("global_load", "global_store", "shared_load", "shared_store")
-        return {kind: sum(_fewest_passes(part, kind) for part in self.lines or [self]) for kind in kinds}
+        return {kind: sum(line.passes(kind) for line in self.lines) for kind in PASSES}
 
     @property
     def l1_wavefronts(self) -> float:
@@ -136,6 +136,17 @@ class Profile(Counts):
         return len(self.machine.code) if self.machine else 0
 
     @cached_property
+    def assembled_instructions(self) -> float:
+        """Estimated instructions of the machine code that warps execute; 0 without nvdisasm. Never graded."""
+        static = Counter(
+            (self.program.file_of(i.file), i.line)
+            for block in self.program.blocks
+            for i in [*block.instrs, *([block.branch] if block.branch else [])]
+        )
+        issued = {(line.file, line.line): line.warp_instructions for line in self.lines}
+        return self.machine.issued(issued, static) if self.machine else 0.0
+
+    @cached_property
     def assembled_lines(self) -> dict[tuple[int, int], dict[str, float]]:
         """``assembled`` by file number and line."""
         ran, of = self.sampled or (1, 1)
@@ -151,8 +162,8 @@ class Profile(Counts):
         ``warplab.simt.counters.assembled``. Empty where there is no nvdisasm.
         """
         out: dict[str, float] = {}
-        for kinds in self.assembled_lines.values():
-            for kind, requests in kinds.items():
+        for line in self.lines:
+            for kind, requests in line.assembled.items():
                 out[kind] = out.get(kind, 0) + requests
         return out
 
@@ -509,11 +520,3 @@ def _add(c: Counts, kind: str, space: str, traffic: Traffic) -> None:
         c.atomics.lanes += traffic.lanes
         c.atomics.addresses += traffic.addresses
         c.atomics.most_lanes_on_one_address = max(c.atomics.most_lanes_on_one_address, traffic.most)
-
-
-def _fewest_passes(counts: Profile | LineCounts, kind: str) -> float:
-    """The passes of a line or a launch, from below."""
-    part: Global | Shared = getattr(counts, kind)
-    most, counted = (32, part.wavefronts) if isinstance(part, Shared) else (4, part.passes)
-    gone = max(0, part.requests - counts.assembled.get(kind, part.requests))
-    return max(part.requests - gone, counted - gone * most)

@@ -334,12 +334,12 @@ WANTED = (
     Wanted("binds", "refined", FP64),
     Wanted("binds", "plotted", L1),
     Wanted("binds", "listed", L1, applied=(SINGLE,)),
-    Wanted("binds", "listed", L2),
+    Wanted("binds", "listed", L2, applied=(TURN,)),
     Wanted("binds", "plotted", HBM, applied=(PAD,)),
     Wanted("binds", "plotted", L1, applied=(SINGLE,), idle=True),
     Wanted("change", "refined", FP32, NOTHING, (SINGLE,)),
     Wanted("change", "listed", L1, NOTHING, (SINGLE, TURN)),
-    Wanted("change", "listed", FP64, SINGLE),
+    Wanted("change", "listed", FP64, SINGLE, (TURN,)),
     Wanted("change", "plotted", L1, PAD),
     Wanted("change", "listed", L1, TURN),
     Wanted("change", "plotted", HBM, HALF, (PAD,)),
@@ -359,7 +359,7 @@ WANTED = (
 def seconds_by_level(counts, device, idle=True):
     """The bounds of a launch in the order of LEVELS, s; `idle`: an SM without a block does nothing."""
     busy = min(1.0, counts["blocks"] / device["sms"]) if idle else 1.0
-    wavefronts = counts["wavefronts"] + max(counts["requests"], counts["sectors"] / 16)
+    wavefronts = counts["wavefronts"] + counts["global_wavefronts"]
     return [
         counts["fp32"] / device["fp32"] / busy,
         counts["fp64"] / device["fp64"] / busy,
@@ -390,7 +390,8 @@ class FindTheLimit(Task):
     )
 
     def make_cases(self, rng):
-        small, large = ((32 * rng.integers(*sides, 2)).tolist() for sides in ((2, 4), (6, 10)))
+        # rows of whole 128 bytes, in float16 too: a column lies in one bank
+        small, large = ((64 * rng.integers(*sides, 2)).tolist() for sides in ((1, 3), (3, 6)))
         return [self.drawn(rng, wanted, small, large) for wanted in WANTED]
 
     def drawn(self, rng, wanted, small, large):

@@ -102,7 +102,7 @@ def counts_of(p):
         "fp32": p.unit_flops.get("fp32", 0),
         "fp64": p.unit_flops.get("fp64", 0),
         "requests": p.global_memory.requests,
-        "sectors": p.global_memory.sectors,
+        "global_wavefronts": round(p.global_memory.passes),
         "wavefronts": p.shared_memory.wavefronts,
         "conflicts": p.shared_memory.bank_conflicts,
         "fetched": p.footprint.fetched,

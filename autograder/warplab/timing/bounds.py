@@ -9,7 +9,9 @@ Theory, from counts and data sheets; a launch takes at least as long as the long
 
 An SM without a block does nothing, so of 132 SMs 16 blocks use at most 16. If all blocks do the same, some SM
 has ceil(133 / 132) = 2 of 133 of them; counts do not show whether they do, so it has to be said. What the
-launch itself costs is no bound: a full queue hides it.
+launch itself costs is no bound: a full queue hides it. Not bounded, so that the longest bound need not be
+what limits a launch: the issue of instructions, which are machine code's, and the turns that lanes take at
+the address of an atomic.
 """
 
 from __future__ import annotations
@@ -127,7 +129,7 @@ class Bounds:
         )
         return (
             f"{self.device}, bounds from counts and the data sheet: theory, not times\n{body}\n"
-            f"  at least {seconds(self.at_least)} ({self.binds.level} binds); "
+            f"  at least {seconds(self.at_least)}, the longest known bound ({self.binds.level}); "
             f"{seconds(self.without_overlap)} if nothing overlaps"
         )
 

@@ -22,15 +22,17 @@
   }
 
   /**
-   * At the end of the sum, FLOP for each byte at L1 (a pass for each request, each store to a tile and each read, conflicts left out), at L2
+   * At the end of the sum, FLOP for each byte at L1 (a pass for each store to a tile and each read, conflicts left out; one for each row of a
+   * warp in global memory, since rows begin in the same of 32 banks, and one for a load of B without a tile), at L2
    * (a block asks it for each of its numbers once in a round of `block` steps, whether a tile or L1 keeps them) and at the
    * device's memory (every number once).
    */
   function intensities(end, { side, block, tiled, patch, stored }) {
     const once = loads({ side, steps: side, block, tiled: true, patch });
     const flops = 2 * side ** 3;
-    const passes = end.requests * (tiled ? 2 : 1) + end.shared;
-    return { l1: flops / (PASS * passes + stored), l2: flops / (once.bytes + stored), memory: flops / (3 * stored) };
+    const rows = WARP / block;
+    const passes = tiled ? end.requests * (rows + 1) + end.shared : (end.requests / 2) * (rows + 1);
+    return { l1: flops / (PASS * passes + stored * rows), l2: flops / (once.bytes + stored), memory: flops / (3 * stored) };
   }
 
   function model({ block, patch, step }, { side, peak, l1, memory }) {

@@ -61,6 +61,11 @@ class ModelledCaches:
         return (self.l1_hits + self.l1_write_hits) / asked if asked else 0.0
 
     @property
+    def l1_load_hit_rate(self) -> float:
+        """Of the sectors loaded alone (``l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate``), 0 to 1."""
+        return self.l1_hits / self.l1_reads if self.l1_reads else 0.0
+
+    @property
     def l2_hit_rate(self) -> float:
         """Share of L2's sectors that it had, stores counted as had (``lts__t_sector_hit_rate``), 0 to 1."""
         asked = self.l2_reads + self.l2_writes

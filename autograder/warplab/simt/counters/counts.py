@@ -6,6 +6,8 @@ import linecache
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 
+PASSES = "global_load", "global_store", "global_atomic", "shared_load", "shared_store", "shared_atomic"
+
 
 @dataclass
 class Global:
@@ -166,11 +168,30 @@ class Counts:
 
 @dataclass
 class LineCounts(Counts):
-    """The counters of one source line: ``line`` is its number in ``file``, ``source`` its text."""
+    """The counters of one source line: ``line`` is its number in ``file``, ``source`` its text.
+
+    ``estimate``: of its accesses in the machine code (``AssembledCode.estimate``).
+    """
 
     file: str = ""
     line: int = 0
     estimate: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
+
+    def passes(self, kind: str) -> float:
+        """Passes through L1 and shared memory of one of PASSES, from below: in machine code, if it is known.
+
+        Atomics take one a request at least: their turns are not counted.
+        """
+        part = getattr(self, kind)
+        if kind.endswith("atomic"):
+            return part.requests
+        counted = part.wavefronts if isinstance(part, Shared) else part.passes
+        return self.estimate().get(f"{kind}_passes", counted)
+
+    def conflicts(self, kind: str) -> float:
+        """Wavefronts of "shared_load" or "shared_store" beyond the fewest, of machine code, from below."""
+        part = getattr(self, kind)
+        return max(0, self.passes(kind) - (part.wavefronts - part.bank_conflicts))
 
     @property
     def source(self) -> str:
@@ -180,7 +201,7 @@ class LineCounts(Counts):
     @property
     def assembled(self) -> dict[str, float]:
         """As ``Profile.assembled``, of this line."""
-        return self.estimate()
+        return {kind: n for kind, n in self.estimate().items() if not kind.endswith("_passes")}
 
 
 def scale(counts, factor: float) -> None:

@@ -120,7 +120,7 @@ class Costliest(Counters):
 
     def _cost(self, key) -> int:
         traffic = self.traffic.get(key)
-        return traffic.sectors + traffic.wavefronts - traffic.ideal if traffic else 0
+        return traffic.sectors or traffic.wavefronts - traffic.ideal if traffic else 0
 
 
 def request_of(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:

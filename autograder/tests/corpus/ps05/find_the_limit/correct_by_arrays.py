@@ -6,7 +6,7 @@ import numpy as np
 def find_the_limit(counts, device):
     c = {name: float(n) for name, n in counts.items()}
     share = min(1.0, c["blocks"] / device["sms"])
-    passed = c["wavefronts"] + max(c["requests"], c["sectors"] / 16)
+    passed = c["wavefronts"] + c["global_wavefronts"]
     work = np.array([c["fp32"], c["fp64"], 128 * passed, c["fetched"] + c["written"], c["fetched"]])
     kernels = np.tile(work, (5, 1))
     kernels[1, :2] = c["fp32"] + c["fp64"], 0

@@ -3,11 +3,10 @@
 
 def longest(c, device):
     working = min(c["blocks"], device["sms"]) / device["sms"]
-    in_global = c["sectors"] / 16 if c["sectors"] > 16 * c["requests"] else c["requests"]
     found = {
         0: c["fp32"] / device["fp32"] / working,
         1: c["fp64"] / device["fp64"] / working,
-        2: 128 * (c["wavefronts"] + in_global) / device["l1"] / working,
+        2: 128 * (c["wavefronts"] + c["global_wavefronts"]) / device["l1"] / working,
         3: (c["fetched"] + c["written"]) / device["l2"],
         4: c["fetched"] / device["hbm"],
     }
@@ -25,7 +24,7 @@ def find_the_limit(counts, device):
         elif number == 2:
             c["wavefronts"] -= c["conflicts"]
         elif number == 3:
-            c["sectors"] = min(c["sectors"], 4 * c["requests"])
+            c["global_wavefronts"] = c["requests"]
         else:
             c["fetched"], c["written"] = c["fetched"] / 2, c["written"] / 2
         after, _ = longest(c, device)

@@ -16,8 +16,7 @@ def times(device, blocks, fp32, fp64, in_shared, in_global, fetched, written):
 
 def find_the_limit(counts, device):
     c = counts
-    asked = max(c["requests"], c["sectors"] / 16)
-    work = [c["fp32"], c["fp64"], c["wavefronts"], asked, c["fetched"], c["written"]]
+    work = [c["fp32"], c["fp64"], c["wavefronts"], c["global_wavefronts"], c["fetched"], c["written"]]
     before = times(device, c["blocks"], *work)
     binds = before.index(max(before))
     options = {0: work}
