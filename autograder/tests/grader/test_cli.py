@@ -182,7 +182,7 @@ def test_drift_names_the_file_and_the_command(command, course):
         "autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; run `autograder release "
         "ps01`\n"
     )
-    assert command("release")[1] == "exercises/ps01/ps01_tiny.ipynb: written\n"
+    assert command("release")[1] == "exercises/ps01/ps01_tiny.ipynb: written, 35 points, not 100\n"
     assert course[1].path.read_bytes() == kept
 
 

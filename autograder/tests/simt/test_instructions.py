@@ -82,7 +82,7 @@ def test_the_last_type_of_an_instruction_chooses_its_handler():
         ("add.relu.f16x2 %r2, %r2, %r2;", r"`add.relu.f16x2` \(modifier .relu\)"),  # fma has it, add has not
         ("rcp.rn.ftz.f64 %fd1, %fd1;", r"`rcp.rn.ftz.f64` \(modifier .ftz\)"),
         ("ld.global.L2::cache_later.u32 %r2, [%rd1];", r"\(modifier .L2::cache_later\)"),
-        ("st.async.u32 [%rd1], %r1;", r"`st.async.u32` \(modifier .async\)"),
+        ("st.later.u32 [%rd1], %r1;", r"`st.later.u32` \(modifier .later\)"),
         ("st.const.u32 [%rd1], %r1;", r"does not execute `st.const.u32`"),
         ("atom.local.add.u32 %r2, [%rd1], 1;", r"`atom.local.add.u32` \(modifier .local\)"),
         ("atom.global.max.f16x2 %r2, [%rd1], %r1;", r"does not execute `atom.global.max.f16x2`"),

@@ -25,7 +25,7 @@ DEEP, BF16 = BOX[0], 2  # numbers of k in a stage; bytes of one
 
 
 @dataclass(frozen=True)
-class Step:
+class StageCounts:
     """What a block does in one stage of 64 numbers of k, by hand: bytes, operations, instructions of warps.
 
     ``from_l2`` is what L2 delivers for the block: of a multicast half. ``asked``: instructions that ask for
@@ -45,7 +45,7 @@ class Step:
         return 1000 * getattr(self, what) / self.flops
 
 
-def step(name: str) -> Step:
+def step(name: str) -> StageCounts:
     """A rung's stage."""
     rows, cols, threads, _, mapped = RUNGS[name]
     warps, deep = threads // 32, DEEP // 16
@@ -58,14 +58,14 @@ def step(name: str) -> Step:
         "one_thread_copies",
     ):  # a warp: 64 x 32 by m16n8k16, six ldmatrix of 512 bytes
         loads = warps * deep * 6
-        return Step(flops, tiles, tiles, loads * 512, asked, loads, warps * deep * 4 * 4)
+        return StageCounts(flops, tiles, tiles, loads * 512, asked, loads, warps * deep * 4 * 4)
     wide = min(cols, 256)
     groups = rows // 64 * deep  # wgmma: each reads 64 rows of a and all columns of b, 16 deep
     read = groups * (64 + wide) * 16 * BF16
-    return Step(flops, tiles - shared, tiles, read, asked - bool(shared), 0, groups * 4)
+    return StageCounts(flops, tiles - shared, tiles, read, asked - bool(shared), 0, groups * 4)
 
 
-def steps() -> dict[str, Step]:
+def steps() -> dict[str, StageCounts]:
     return {name: step(name) for name in RUNGS}
 
 
