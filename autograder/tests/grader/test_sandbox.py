@@ -340,9 +340,11 @@ def descendants(pid):
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            parents[int(name)] = int(Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[1])
+            state, parent = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()[:2]
         except OSError:
-            pass
+            continue
+        if state != "Z":  # one that has ended runs nothing, whoever has not asked for its status
+            parents[int(name)] = int(parent)
     found = {pid}
     while fresh := {child for child, parent in parents.items() if parent in found} - found:
         found |= fresh

@@ -96,13 +96,14 @@ def test_an_instruction_that_the_engine_lacks_is_refused_by_name():
         SCALE.replace(
             "mov.u32 %r1, %tid.x;",
             "mov.u32 %r1, %tid.x;\n"
-            "    st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%r1], %r1, [%r1];",
+            "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 "
+            "[%r1], %r1, [%r1];",
         )
         .replace("sm_80", "sm_90")
         .replace(".version 8.0", ".version 8.6")
     )
     kernel = warplab.ptx_kernel(text, "scale")
-    with pytest.raises(warplab.UnsupportedInstruction, match="st.async"):
+    with pytest.raises(warplab.UnsupportedInstruction, match="red.async"):
         kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
 
 
