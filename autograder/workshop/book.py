@@ -6,10 +6,12 @@ right, nothing was warned about, no cell failed and every page of _toc.yml is th
 build reads every page again.
 """
 
+import logging
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -29,9 +31,9 @@ CODE = (
     "requirements.txt",
 )
 PROSE = ("chapters", "_config.yml", "_toc.yml")
-# Lines of Sphinx's log that tell a person how far it is.
+# Lines of a log that tell a person how far it is: which page's cells run, and what Sphinx does.
 PROGRESS = re.compile(
-    r"(\S+): (Executing notebook) using|^(reading sources|writing output)\.\.\. \[ *(\d+)%\]"
+    r"Executing: (\S+)|(\S+): Executing notebook using|^(reading sources|writing output)\.\.\. \["
 )
 
 
@@ -86,24 +88,16 @@ def run_cells(root: Path) -> None:
         if "{code-cell}" in file.read_text(encoding="utf-8"):
             cache.add_nb_to_project(str(file), read_data={"name": "myst_nb_md", "type": "plugin"})
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
-    load_executor("local-parallel", cache).run_and_cache(timeout=config["execute"]["timeout"])
+    logger = logging.getLogger("cells")
+    logger.setLevel(logging.INFO)  # it names each page
+    load_executor("local-parallel", cache, logger).run_and_cache(timeout=config["execute"]["timeout"])
 
 
-def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
-    """Run jupyter-book in `root`, say how far it is, and return its exit code and its log without colours."""
-    command = [
-        sys.executable,
-        "-c",
-        "from jupyter_book.cli.main import main; main()",
-        "build",
-        ".",
-        "--path-output",
-        ".",
-    ]
-    command += ["-W", "-n", "--keep-going"] + (["--all"] if every_page else [])
+def followed(arguments: Sequence[str], root: Path, say) -> tuple[int, str]:
+    """Run Python in `root`, say how far it is, and return its exit code and its log without colours."""
     lines, last = [], None
     with subprocess.Popen(
-        command,
+        [sys.executable, *arguments],
         cwd=root,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -116,9 +110,9 @@ def run_sphinx(root: Path, every_page: bool, say) -> tuple[int, str]:
             line = re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", raw)
             lines.append(line)
             for found in PROGRESS.finditer(line):
-                page, executing, phase, percent = found.groups()
-                note = f"running the cells of {Path(page).name}" if executing else f"{phase}"
-                if note != last and (executing or percent):
+                page = found[1] or found[2]
+                note = f"running the cells of {Path(page).name}" if page else found[3]
+                if note != last:
                     say(f"    {note}")
                     last = note
     return process.returncode, "".join(lines)
@@ -139,10 +133,11 @@ def build(root: Path, code_changed: bool, say=print) -> None:
         shutil.rmtree(made / "jupyter_execute", ignore_errors=True)
     shutil.rmtree(made / "html" / "reports", ignore_errors=True)
     every_page = code_changed or bool(missing_pages(root))
-    say("    running the cells of the pages")
-    subprocess.run([sys.executable, "-m", "workshop.book", root], cwd=root, capture_output=True)
-    code, log = run_sphinx(root, every_page, say)
-    (made / "book.log").write_text(log, encoding="utf-8")
+    _, ran = followed(["-m", "workshop.book", str(root)], root, say)
+    book = ["-c", "from jupyter_book.cli.main import main; main()", "build", ".", "--path-output", "."]
+    book += ["-W", "-n", "--keep-going"] + (["--all"] if every_page else [])
+    code, log = followed(book, root, say)
+    (made / "book.log").write_text(ran + log, encoding="utf-8")
     failed_cells = sorted(path.stem for path in (made / "html" / "reports").rglob("*.log"))
     missing = missing_pages(root)
     if code == 0 and not failed_cells and not missing:

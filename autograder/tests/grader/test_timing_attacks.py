@@ -1,6 +1,7 @@
 """Kernels that try to gain time, through student's process, executor and judge: what each gets for it.
 
-`corpus/timed/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points of the timed row on CUDA.
+`corpus/timed/<set>/<task>/<kind>_<name>.py`: the docstring begins with the points of the timed row on CUDA,
+of an attack with the most that it gets.
 Without a GPU the same files go the same way and the same samples are checked, but the clock is a fake: each
 sample is one run on the engine and said to take a millisecond. So what is decided by answers is decided here
 too, and what is decided by time alone waits for a GPU.
