@@ -382,7 +382,7 @@ def formats(side, device, card):
     for y, (series, label, kind, colour) in enumerate(RECORDED):
         rate, peak = rates[series] / 1e12, peaks[f"peak_{kind}"].si / 1e12
         share = f"{rate:,.0f}, {rate / peak:.0%}"
-        _rate(ax, y, rate, colour, peak, share, behind=peak - rate < 300)
+        rate_bar(ax, y, rate, colour, peak, share, behind=peak - rate < 300)
         said.append(f"{label.replace(chr(10), ' ')}: {share} of {peak:,.0f}")
     ax.set_yticks(range(len(RECORDED)), [label for _, label, _, _ in RECORDED])
     ax.set(xlim=(0, 2600), ylim=(len(RECORDED) - 0.4, -0.6), xlabel="TFLOP/s")
@@ -412,7 +412,7 @@ def eight_bits(measured):
     eight = {e.device: _best(e) for e in others if e is not h20}
     fig, (climb, best) = plots.new(plots.COLUMN, 7.4, rows=2, height_ratios=(6, 7))
     for y, (series, _, colour) in enumerate(CLIMB):
-        _rate(
+        rate_bar(
             climb,
             y,
             found[series],
@@ -429,7 +429,7 @@ def eight_bits(measured):
         for colour, kind, value in (("blue", "bf16", wide.get(device)), ("orange", "fp8", rate)):
             if value:
                 peak = facts[f"peak_{kind}"].si / 1e12
-                _rate(best, len(rows), value, colour, peak, f"{value:,.0f}, {value / peak:.0%}")
+                rate_bar(best, len(rows), value, colour, peak, f"{value:,.0f}, {value / peak:.0%}")
                 machine = device.removeprefix("NVIDIA ").removeprefix("Intel ").removesuffix(" SXM")
                 rows.append(f"{machine}, {kind.upper()}")
                 said.append(f"{device} {kind}: {value:,.0f}, {value / peak:.0%} of the peak")
@@ -455,7 +455,7 @@ def _best(evidence):
     return max(p.rate for p in evidence.points) / 1e12
 
 
-def _rate(ax, y, value, colour, peak, text, behind=False):
+def rate_bar(ax, y, value, colour, peak, text, behind=False):
     """A bar from zero with its peak, on a linear axis; behind: the text stands beyond the peak's line."""
     ax.barh(y, value, 0.62, color=COLOUR[colour], alpha=0.8)
     ax.plot([peak, peak], [y - 0.42, y + 0.42], color=INK, linewidth=2)

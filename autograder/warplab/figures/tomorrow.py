@@ -10,7 +10,8 @@ from matplotlib.patches import Rectangle
 
 from warplab import plots, specs
 from warplab.evidence.experiments.hopper import BOX, RUNGS
-from warplab.evidence.measure import RESULTS, Measurement, published
+from warplab.evidence.measure import RESULTS, published
+from warplab.figures.precision import rate_bar, recorded_on, said_with_software
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
@@ -59,9 +60,8 @@ def step(name: str) -> StageCounts:
     ):  # a warp: 64 x 32 by m16n8k16, six ldmatrix of 512 bytes
         loads = warps * deep * 6
         return StageCounts(flops, tiles, tiles, loads * 512, asked, loads, warps * deep * 4 * 4)
-    wide = min(cols, 256)
     groups = rows // 64 * deep  # wgmma: each reads 64 rows of a and all columns of b, 16 deep
-    read = groups * (64 + wide) * 16 * BF16
+    read = groups * (64 + cols) * 16 * BF16
     return StageCounts(flops, tiles - shared, tiles, read, asked - bool(shared), 0, groups * 4)
 
 
@@ -106,13 +106,13 @@ def levels(card="h100-sxm"):
         left.text(asked + 0.3, y, f"{asked:.1f}", va="center", **SMALL)
         right.barh(y, moved[0], 0.62, color=COLOUR["green"], alpha=0.8)
         right.barh(y, moved[1], 0.62, left=moved[0], color=COLOUR["orange"], alpha=0.8)
-        right.text(sum(moved) + 1, y, f"{moved[0]:.0f} + {moved[1]:.0f}", va="center", **SMALL)
+        right.text(sum(moved) + 2, y, f"{moved[0]:.0f} + {moved[1]:.0f}", va="center", **SMALL)
         said.append(
             f"{LABELS[name]}: {asked:.1f} from L2, {moved[0]:.0f} read in shared memory and "
             f"{moved[1]:.0f} written"
         )
     right.axvline(port, color=INK, linewidth=2)
-    for ax, title, most in ((left, "asked of L2", 21), (right, "shared memory: read + written", 84)):
+    for ax, title, most in ((left, "asked of L2", 21), (right, "shared memory: read + written", 96)):
         ax.set(xlim=(0, most), ylim=(len(found) - 0.4, -0.6))
         ax.set_title(title, loc="left", fontsize=11)
         ax.set_xlabel("bytes for 1,000 operations")
@@ -133,21 +133,21 @@ def levels(card="h100-sxm"):
 # What is busy when, in each of three organisations: (row, begin, end, colour); the unit is arbitrary.
 PLANS = {
     "all threads copy and multiply (1)": [
-        *((("threads"), 5 * i, 5 * i + 1.2, "orange") for i in range(3)),
-        *((("threads"), 5 * i + 1.2, 5 * i + 4.6, "blue") for i in range(3)),
-        *((("copies"), 5 * i + 1.2, 5 * i + 3.6, "green") for i in range(3)),
-        *((("Tensor Cores"), 5 * i + 1.6, 5 * i + 4.6, "purple") for i in range(3)),
+        *(("threads", 5 * i, 5 * i + 1.2, "orange") for i in range(3)),
+        *(("threads", 5 * i + 1.2, 5 * i + 4.6, "blue") for i in range(3)),
+        *(("copies", 5 * i + 1.2, 5 * i + 3.6, "green") for i in range(3)),
+        *(("Tensor Cores", 5 * i + 1.6, 5 * i + 4.6, "purple") for i in range(3)),
     ],
     "one thread copies, a warpgroup multiplies (3)": [
-        *((("threads"), 4 * i, 4 * i + 0.2, "orange") for i in range(4)),
-        *((("threads"), 4 * i + 0.2, 4 * i + 0.5, "blue") for i in range(4)),
-        *((("copies"), 4 * i + 0.2, 4 * i + 2.6, "green") for i in range(4)),
-        *((("Tensor Cores"), 4 * i + 0.5, 4 * i + 3.5, "purple") for i in range(4)),
+        *(("threads", 4 * i, 4 * i + 0.2, "orange") for i in range(4)),
+        *(("threads", 4 * i + 0.2, 4 * i + 0.5, "blue") for i in range(4)),
+        *(("copies", 4 * i + 0.2, 4 * i + 2.6, "green") for i in range(4)),
+        *(("Tensor Cores", 4 * i + 0.5, 4 * i + 3.5, "purple") for i in range(4)),
     ],
     "roles apart, a ring of stages (4, 5)": [
-        *((("threads"), 3 * i, 3 * i + 0.2, "orange") for i in range(5)),
-        *((("threads"), 3 * i + 0.5, 3 * i + 0.8, "blue") for i in range(5)),
-        *((("copies"), 3 * i + 0.2, 3 * i + 2.6, "green") for i in range(5)),
+        *(("threads", 3 * i, 3 * i + 0.2, "orange") for i in range(5)),
+        *(("threads", 3 * i + 0.5, 3 * i + 0.8, "blue") for i in range(5)),
+        *(("copies", 3 * i + 0.2, 3 * i + 2.6, "green") for i in range(5)),
         ("Tensor Cores", 0.8, 15, "purple"),
     ],
 }
@@ -181,44 +181,31 @@ def roles():
     )
 
 
-def _hand() -> tuple[float, str]:
-    """The best published kernel by hand on an H100 SXM, in TFLOP/s, and whose it is."""
-    found = [
-        (p.rate / 1e12, e.author) for e in published("matmul_by_size") for p in e.points if "hand" in p.series
-    ]
-    return max(found)
-
-
 @plots.responsive
-def climb(measured: Measurement, side: int, card="h100-sxm"):
-    """TFLOP/s of each rung beside the library's and the dense peak; of the first record of this GPU."""
-    peak, own = (
-        specs.get(card)["peak_bf16"].si / 1e12,
-        [e for e in measured.evidence if e.kind != "published"],
-    )
-    rates = {p.series: p.rate / 1e12 for e in own[:1] for p in e.points if p.x == side}
-    rows = [(label, rates.get(f"course: {name}"), "blue") for name, label in LABELS.items()]
+def climb(side: int, device: str, card: str):
+    """TFLOP/s of each rung as recorded, beside the library's, another author's and the dense peak."""
+    (own,), (others,) = recorded_on(device, "hopper_ladder"), published("hopper_ladder")
+    peak = specs.get(card)["peak_bf16"].si / 1e12
+    rates = {p.series: p.rate / 1e12 for e in (own, others) for p in e.points if p.x == side}
+    rows = [(f"course: {name}", label, "blue") for name, label in LABELS.items()]
     rows += [
-        ("cuBLAS, by torch", rates.get("torch bf16"), "orange"),
-        ("fast.cu, published", _hand()[0], "green"),
+        ("torch bf16", "cuBLAS, by torch", "orange"),
+        ("best by hand, BF16", "fast.cu, published", "green"),
     ]
     fig, ax = plots.new(plots.COLUMN, 3.6)
     said = []
-    for y, (_, rate, colour) in enumerate(rows):
-        if rate:
-            ax.barh(y, rate, 0.62, color=COLOUR[colour], alpha=0.8)
-        text = f"{rate:,.0f}, {rate / peak:.0%}" if rate else "not recorded yet"
-        ax.text((rate or 0) + 12, y, text, va="center", **SMALL)
-        said.append(f"{rows[y][0]}: {text}")
-    ax.axvline(peak, color=INK, linewidth=2)
-    ax.set_yticks(range(len(rows)), [label for label, *_ in rows])
-    ax.set(xlim=(0, 1120), ylim=(len(rows) - 0.4, -0.6), xlabel="TFLOP/s")
+    for y, (series, label, colour) in enumerate(rows):
+        text = f"{rates[series]:,.0f}, {rates[series] / peak:.0%}"
+        rate_bar(ax, y, rates[series], colour, peak, text, behind=True)
+        said.append(f"{label}: {text}")
+    ax.set_yticks(range(len(rows)), [label for _, label, _ in rows])
+    ax.set(xlim=(0, 1500), ylim=(len(rows) - 0.4, -0.6), xlabel="TFLOP/s")
     ax.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
     return plots.show(
         fig,
         alt=f"Products of side {side:,} in BF16, in TFLOP/s and as a share of the dense peak of {peak:,.0f}. "
         f"{'; '.join(said)}.",
-        caption=f"Side {side:,}. {own[0].banner if own else 'Ours: not recorded yet'}. The dark line is the "
-        "dense BF16 peak. The green bar is another author's, at side 8,192.",
-        evidence=["recorded", "published"] if own else ["published"],
+        caption=f"{said_with_software(own)} Side {side:,}; the dark line is the dense BF16 peak. The "
+        "green bar is another author's, on an H100.",
+        evidence=["recorded", "published"],
     )
