@@ -113,6 +113,7 @@ def test_a_mistake_is_shown_with_the_sources_own_line():
         ((1.5, 2.0, 0, 0), "wants a whole number"),
         ((1, "two", 0, 0), "is a str"),
         ((1 << 40, 2.0, 0, 0), "does not fit 32 bits"),
+        ((np.zeros(4, np.int32), 2.0, 0, 0), "number 1 has 8 bytes .*address of an array.*wants 4"),
     ],
 )
 def test_wrong_arguments_are_refused(args, message):

@@ -363,10 +363,16 @@ def test_a_row_that_no_copy_takes(bytes_, skip, error, said):
         (dict(shape=(64, 63)), "begin 252 bytes apart.*multiple of 16"),
         (dict(box=(16, 257)), r"a box \(16, 257\).*1 to 256"),
         (dict(box=(0, 16)), r"a box \(0, 16\)"),
+        (dict(box=(256, 256)), r"a box \(256, 256\) of 256 KiB or more"),
         (dict(box=(16,)), "for an array of 2 dimensions"),
+        (dict(box=()), r"a box \(\) for an array of 2 dimensions"),
+        (dict(box=(8.5, 16)), r"a box \(8.5, 16\).*1 to 256 elements"),
+        (dict(box=None, shape=64), r"a box \(None,\)"),
+        (dict(shape=(), box=()), "an array of 0 dimensions"),
         (dict(box=(16, 6)), "rows have 24 bytes.*a multiple of 16"),
         (dict(box=(16, 32), swizzle=64), "rows have 128 bytes, with a swizzle of 64"),
         (dict(swizzle=16), "a swizzle of 16"),
+        (dict(swizzle=64.0), "a swizzle of 64.0"),
         (dict(dtype="int32", fill="nan"), "NaN for whole numbers"),
         (dict(fill="one"), "fill='one'"),
         (dict(dtype="complex64"), "an array of complex64"),
@@ -379,6 +385,23 @@ def test_what_the_driver_refuses_is_refused_with_a_reason(given, said):
     array = np.zeros(given.pop("shape"), given.pop("dtype"))
     with pytest.raises(warplab.InvalidLaunch, match=f"(?s){said}"):
         warplab.tensor_map(array, **given)
+
+
+def test_a_list_is_no_array():
+    with pytest.raises(warplab.InvalidLaunch, match="(?s)a tensor map of a list.*an array of NumPy"):
+        warplab.tensor_map([[1.0] * 64], (1, 16))
+
+
+def test_an_array_in_place_of_its_tensor_map_is_refused():
+    array, out = np.zeros((40, 64), np.float32), np.zeros(512, np.uint8)
+    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)of an array\), and .* 128.*warplab.tensor_map"):
+        there(2)[1, 64](array, out, 512, 512, 4, 3, 0)
+
+
+def test_a_box_that_reaches_beyond_shared_memory_is_read_there():
+    array, data = np.zeros((64, 64), np.float32), np.zeros(512, np.uint8)
+    with pytest.raises(warplab.OutOfBounds, match=r"thread \(0, 0, 0\) .* reads tile"):
+        back(2)[1, 64](warplab.tensor_map(array, (64, 64)), data, 512, 0, 0, 0)
 
 
 RING = """

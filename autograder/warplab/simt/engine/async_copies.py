@@ -33,9 +33,7 @@ class AsyncCopies(Observer):
 
     def copied(self, group, site, byte, size: int):
         """The group's lanes copy ``size`` bytes to ``byte`` of the chunk's shared memory."""
-        first = np.broadcast_to(byte // WORD, (group.size,))
-        for part in range(size // WORD):
-            word = first + part
+        for word in words_of(group, byte, size):
             self.owner[word], self.number[word] = group.lanes, self.committed[group.lanes]
             self.line[word] = site
 
@@ -67,9 +65,7 @@ class AsyncCopies(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space not in MEMORIES:
             return
-        first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
-        for part in range(max(1, width // WORD)):
-            word = first + part
+        for word in words_of(group, access.offset + offset, width):
             if what == "write":
                 self.owner[word] = NOBODY
                 continue
@@ -95,6 +91,12 @@ class AsyncCopies(Observer):
 
     def done(self, machine):
         machine.observers.remove(self)
+
+
+def words_of(group, byte: np.ndarray, width: int) -> list[np.ndarray]:
+    """The words that the group's lanes touch from a byte on: one of each lane in an array, array by array."""
+    first = np.broadcast_to(byte // WORD, (group.size,))
+    return [first + part for part in range(max(1, width // WORD))]
 
 
 def copies(memory) -> AsyncCopies:

@@ -21,8 +21,9 @@ import numpy as np
 
 from warplab.simt.engine import mbarrier
 from warplab.simt.engine.address_space import Access
+from warplab.simt.engine.async_copies import WORD, words_of
 from warplab.simt.engine.atomics import OPERATIONS, update
-from warplab.simt.engine.bulk_watch import WORD, BulkWatch
+from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.clusters import MEMORIES, RANK_SHIFT, WITHIN
 from warplab.simt.engine.generic_addresses import resolve
 from warplab.simt.engine.groups import Group
@@ -147,14 +148,14 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
             source.tell("read", None, saved)
         else:
             source = _Row(memory, part, site, bytes_)
-            data = _Shared(memory, part, site, origin, source, "shared").tell_read()
+            data = _Shared(memory, part, site, origin, source, "shared", "read").tell_read()
         everybody = np.ones(part.size, bool)
         of_rank = {None: everybody} if blocks is None else {r: blocks >> r & 1 > 0 for r in range(16)}
         for rank, chosen in of_rank.items():
             if chosen.any():
                 some = part if chosen.all() else part.split(chosen, frozenset())
                 space = ways[0] if rank is None else "cluster"
-                target = _Shared(memory, some, site, _of_block(to, rank, chosen), source, space)
+                target = _Shared(memory, some, site, _of_block(to, rank, chosen), source, space, "write")
                 target.write(data[chosen], _of_block(at, rank, chosen), space, asks=ways[1] != "global")
 
 
@@ -163,9 +164,8 @@ def store_async(memory, group, site: int, space, there, offset: int, dtype, valu
     size = np.dtype(dtype).itemsize * len(values)
     memory.store(group, site, space, there, offset, dtype, values)
     use = mbarrier.live(memory, group, site, space, bar, at, "lets a store complete at {}", True)
-    first = memory.checked(group, site, space, there, offset, size, "write").offset + offset
-    for part in range(size // WORD):
-        words = np.broadcast_to(first // WORD + part, use.phases.shape)
+    access = memory.checked(group, site, space, there, offset, size, "write")
+    for words in words_of(group, access.offset + offset, size):
         memory.watch(BulkWatch).fill(group.lanes, words, use.phases, site)
     mbarrier.brought(use, np.array([size]))
 
@@ -180,7 +180,7 @@ def store(memory, group, site: int, there, here, size, operation, kind):
     """From shared to global memory, or what ``operation`` makes of both."""
     for part, (to, origin, bytes_) in _alike(group, there, here, size):
         target = _Global(memory, part, site, to, bytes_, "write", kind)
-        source = _Shared(memory, part, site, origin, target, "shared")
+        source = _Shared(memory, part, site, origin, target, "shared", "read")
         target.write(source.read(), operation)
 
 
@@ -235,10 +235,6 @@ class _Row:
         who = self.memory.machine.thread_name(self.group.lanes[lane])
         return self.memory.program.error(kind, self.site, f"{who} {does}", hint)
 
-    @property
-    def tile_aligned(self) -> int:
-        return PIECE if self.map is None else TILE_ALIGNED
-
 
 class _Global(_Row):
     """The bytes in global memory at one end of a copy, ``size`` of each lane's: from an address on, or a box
@@ -257,7 +253,7 @@ class _Global(_Row):
         else:
             self.map = one = self._map(end)
             self.type, self.size = one.type, one.bytes
-            self._refuse_between_pieces(end[1])
+            self._refuse_between_pieces(end[1], one.itemsize)
             if what != "read":
                 self._refuse_negative(end[1:])
             at, self.there = one.places([*end[1:]])
@@ -267,9 +263,9 @@ class _Global(_Row):
             said = f"writes to {self.region.label}, which is read-only"
             raise self._error(OutOfBounds, said, "copy the array first: array.copy()")
 
-    def _refuse_between_pieces(self, column: np.ndarray) -> None:
+    def _refuse_between_pieces(self, column: np.ndarray, itemsize: int) -> None:
         """A GPU ends such a launch with CUDA_ERROR_ILLEGAL_INSTRUCTION (seen on an H200)."""
-        begins = column.astype(np.int64) * self.map.itemsize if self.map else column
+        begins = column.astype(np.int64) * itemsize
         if (begins % PIECE).any():
             i = int(np.flatnonzero(begins % PIECE)[0])
             said = f"begins a box at index {column[i]} of the innermost dimension, byte {begins[i]} of a row"
@@ -388,13 +384,13 @@ class _Shared:
     lies at the ``other`` end decides how many there are and in which order.
     """
 
-    def __init__(self, memory, group, site: int, end, other: _Row, space: str):
+    def __init__(self, memory, group, site: int, end, other: _Row, space: str, what: str):
         self.memory, self.group, self.site, self.other = memory, group, site, other
         machine = memory.machine
         piece = np.arange(0, other.size, PIECE)
         piece = other.map.in_shared(piece) if other.map else piece
-        width = int(piece[-1]) + PIECE
-        access = memory.checked(group, site, space, *end, width, "write", other.tile_aligned)
+        width, aligned = int(piece[-1]) + PIECE, TILE_ALIGNED if other.map else PIECE
+        access = memory.checked(group, site, space, *end, width, what, aligned)
         within, offset = (np.broadcast_to(x + end[1], (group.size,)) for x in (access.within, access.offset))
         away = offset // machine.shared_stride != machine.block_of_lane[group.lanes]
         self.space = "cluster" if away.any() else "shared"

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from warplab.simt.engine.async_copies import NOBODY, WORD, words_of
 from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.errors import SharedRace, UnfinishedCopy
 from warplab.simt.observer import Observer
-
-WORD = 4
-NOBODY = -1
 
 
 class BulkWatch(Observer):
@@ -69,9 +67,7 @@ class BulkWatch(Observer):
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space not in MEMORIES:
             return
-        first = np.broadcast_to((access.offset + offset) // WORD, (group.size,))
-        for part in range(max(1, width // WORD)):
-            word = first + part
+        for word in words_of(group, access.offset + offset, width):
             filler = self.filler[word]
             if (filler != NOBODY).any():
                 self._early(machine, group, site, word, filler != NOBODY, what)

@@ -34,7 +34,8 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine import fp8, tensor
-from warplab.simt.engine.bulk_watch import WORD, BulkWatch
+from warplab.simt.engine.async_copies import WORD
+from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.swizzle import PIECE, swizzled
 from warplab.simt.engine.taint import Tainted

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from warplab.simt.abi import NUMBERS, c_number, word
-from warplab.simt.engine.tensor_maps import ALIGNED
+from warplab.simt.engine.tensor_maps import ALIGNED, SIZE
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.arguments import describe
 from warplab.simt.frontends.tensor_map import Encode, TensorMap, on_engine
@@ -67,18 +67,20 @@ def _one(param: Param, value, name: str, place: Place, kernel: str, encode: Enco
         return _fitting(param, data, align, "", name, kernel)
     address = _address(value, name, place, kernel)
     if address is not None:
-        return word(address)
+        return _fitting(param, word(address), 8, " (the address of an array)", name, kernel)
     if param.type in NUMBERS and isinstance(value, bool | int | float | np.number | np.bool_):
         return c_number(param.type, value, name, kernel).tobytes()
-    packed = " (made with align=True, fields lie as in C)" if isinstance(value, np.void) else ""
-    return _fitting(param, *record(value, name, place, kernel), packed, name, kernel)
+    note = " (made with align=True, fields lie as in C)" if isinstance(value, np.void) else ""
+    return _fitting(param, *record(value, name, place, kernel), note, name, kernel)
 
 
-def _fitting(param: Param, data: bytes, align: int, packed: str, name: str, kernel: str) -> bytes:
-    """A struct's bytes, if they are as many as the kernel wants, and aligned alike."""
+def _fitting(param: Param, data: bytes, align: int, note: str, name: str, kernel: str) -> bytes:
+    """A parameter's bytes, if they are as many as the kernel wants, and aligned alike."""
     if len(data) != param.size:
         raise InvalidLaunch(
-            f"argument {name} has {len(data)} bytes{packed}, and the kernel wants {param.size}", kernel=kernel
+            f"argument {name} has {len(data)} bytes{note}, and the kernel wants {param.size}",
+            kernel=kernel,
+            hint="warplab.tensor_map(array, box), if that is a CUtensorMap" if param.size == SIZE else "",
         )
     if align > param.align:
         raise InvalidLaunch(

@@ -13,8 +13,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
+import numpy as np
 from cuda.bindings import driver
 
 from warplab.simt.engine.swizzle import PIECE, SPANS
@@ -44,7 +46,7 @@ _FURTHEST = 1 << 40  # bytes
 Encode = Callable[["TensorMap", int], bytes]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TensorMap:
     """An argument of a kernel: an ``array`` of which TMA copies boxes of ``box`` elements, as many along
     each dimension, the last one being the innermost.
@@ -76,41 +78,35 @@ class TensorMap:
 
     def check(self) -> None:
         """Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses."""
-        shape, box, inner = tuple(self.array.shape), self.box, self.box[-1] * self.itemsize
+        shape, box = tuple(self.array.shape), self.box
+        dimensions = f"an array of {len(shape)} dimensions"
         if not 1 <= len(shape) <= MOST_DIMENSIONS:
-            raise _refused(f"an array of {len(shape)} dimensions", f"1 to {MOST_DIMENSIONS}")
+            raise _refused(dimensions, f"1 to {MOST_DIMENSIONS}")
         if min(shape) < 1 or max(shape) > 1 << 32:
             raise _refused(f"an array of the shape {shape}", "1 to 2**32 elements along each dimension")
         if len(box) != len(shape):
-            raise _refused(
-                f"a box {box} for an array of {len(shape)} dimensions", "a length for each dimension"
-            )
-        if min(box) < 1 or max(box) > LONGEST_BOX:
+            raise _refused(f"a box {box} for {dimensions}", "a length for each dimension")
+        if not all(isinstance(n, Integral) for n in box) or min(box) < 1 or max(box) > LONGEST_BOX:
             raise _refused(f"a box {box}", f"1 to {LONGEST_BOX} elements along each dimension")
+        inner = box[-1] * self.itemsize
+        rows = f"a box whose rows have {inner} bytes"
         if inner % PIECE:
-            raise _refused(
-                f"a box whose rows have {inner} bytes",
-                f"a multiple of {PIECE}: {PIECE // self.itemsize} elements",
-            )
+            raise _refused(rows, f"a multiple of {PIECE}: {PIECE // self.itemsize} elements")
+        if np.prod(box) * self.itemsize >= 1 << 18:  # as an H200's driver did
+            raise _refused(f"a box {box} of 256 KiB or more", "one that a block's shared memory has room for")
         *outer, step = self.strides
         if shape[-1] > 1 and step != self.itemsize:
-            raise _refused(
-                f"an array whose neighbours lie {step} bytes apart along its last dimension",
-                "neighbours side by side: a copy of the array (np.ascontiguousarray, .contiguous())",
-            )
+            raise _refused(f"an array with a step of {step} bytes in its last dimension", "a contiguous copy")
         for stride in outer:
             if stride % PIECE or not 0 <= stride < _FURTHEST:
                 raise _refused(
                     f"an array whose rows or planes begin {stride} bytes apart",
-                    f"a multiple of {PIECE} bytes: longer rows, of which the last elements are not used",
+                    f"a multiple of {PIECE} bytes from 0 on: padded rows, or a copy of a reversed array",
                 )
-        if self.swizzle not in SPANS:
+        if not isinstance(self.swizzle, Integral) or self.swizzle not in SPANS:
             raise _refused(f"a swizzle of {self.swizzle!r}", "0, 32, 64 or 128 bytes")
         if self.swizzle and inner > self.swizzle:
-            raise _refused(
-                f"a box whose rows have {inner} bytes, with a swizzle of {self.swizzle}",
-                "rows of at most as many bytes as the swizzle has",
-            )
+            raise _refused(f"{rows}, with a swizzle of {self.swizzle}", "rows at most as long as the swizzle")
         if self.fill not in ("zero", "nan"):
             raise _refused(f"fill={self.fill!r}", '"zero" or "nan"')
         if self.fill == "nan" and self.type[0] not in _NAN:
@@ -138,7 +134,9 @@ def tensor_map(array, box: int | Sequence[int], swizzle: int = 0, fill: str = "z
     Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses. Not offered: strides between elements,
     interleaved layouts, im2col.
     """
-    one = TensorMap(array, (box,) if isinstance(box, int) else tuple(map(int, box)), swizzle, fill)
+    if not hasattr(array, "dtype"):
+        raise _refused(f"a {type(array).__name__}", "an array of NumPy or a device, or a torch tensor")
+    one = TensorMap(array, tuple(box) if np.iterable(box) else (box,), swizzle, fill)
     one.check()
     return one
 

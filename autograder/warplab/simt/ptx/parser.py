@@ -431,7 +431,7 @@ def _tell_labels_apart(fn: Function, paths: dict[int, tuple[int, ...]]) -> None:
     own: dict[tuple, str] = {}
     for i, item in enumerate(fn.body):
         if isinstance(item, str):
-            own[paths.get(i, ()), item] = fn.body[i] = "_".join([item, *map(str, paths.get(i, ()))])
+            own[paths.get(i, ()), item] = fn.body[i] = ".".join([item, *map(str, paths.get(i, ()))])
     for i, item in enumerate(fn.body):
         if isinstance(item, Instr) and item.opcode == "bra" and isinstance(item.operands[0], Sym):
             path = paths.get(i, ())
