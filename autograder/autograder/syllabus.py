@@ -19,7 +19,7 @@ A_DAY = 8  # hours of a workshop
 GIVEN = 2  # weeks for a set
 MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
 MINUTES = re.compile(r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more")
-HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*")
+HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*(?: \(estimated; the stars? about ([\d.]+) more\))?")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,10 @@ class TaughtChapter:
 
 @dataclass(frozen=True)
 class ProblemSet:
-    """chapter: after which it is given, 0 for the warm-ups. stars: the points of its starred tasks."""
+    """chapter: after which it is given, 0 for the warm-ups. stars: the points of its starred tasks.
+
+    hours: without those tasks, which take star_hours.
+    """
 
     name: str
     title: str
@@ -41,12 +44,12 @@ class ProblemSet:
     hours: float
     points: float
     stars: float
+    star_hours: float
     starred: bool = True
 
     @property
     def takes(self) -> float:
-        """Hours; a set's are shared out by points, so that stars that are left out save theirs."""
-        return self.hours * (1 if self.starred else 1 - self.stars / self.points)
+        return self.hours + self.star_hours * self.starred
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,10 @@ def read_chapters(root: Path) -> list[TaughtChapter]:
 
 
 def read_sets(root: Path) -> list[ProblemSet]:
-    """The released sets that say how long they take."""
+    """The released sets that say how long they take, with the stars' share by points if not told apart.
+
+    Those of the chapters that stay longest come first.
+    """
     found = []
     for name in assignment_names(root):
         released, text, points, stars, starred = load_assignment(root, name), "", 0.0, 0.0, False
@@ -102,8 +108,12 @@ def read_sets(root: Path) -> list[ProblemSet]:
         after = re.search(r"after\s+chapter\s+(\d+)", text)
         if title and hours:
             long = 1.0 if hours[1] == "an" else float(hours[1])
-            found.append(ProblemSet(name, title[1], int(after[1]) if after else 0, long, points, stars))
-    return found
+            more = float(hours[2]) if hours[2] else stars and long * stars / points
+            alone = long if hours[2] else long - more
+            found.append(
+                ProblemSet(name, title[1], int(after[1]) if after else 0, alone, points, stars, more)
+            )
+    return sorted(found, key=lambda one: (rank(one.chapter) if one.chapter else -1, one.name))
 
 
 def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
@@ -113,43 +123,49 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
     chapters = read_chapters(root)
     lessons = [tuple(one for one in chapters if one.number in pair) for pair in TOGETHER]
     lessons += [(one,) for one in chapters if one.number not in sum(TOGETHER, ())]
-    kept = sorted(lessons, key=lambda lesson: ORDER.index(lesson[0].number))[:weeks]
+    kept = sorted(filter(None, lessons), key=lambda lesson: rank(lesson[0].number))[:weeks]
     kept.sort(key=lambda lesson: lesson[0].number)
     taught = {1 + place * weeks // len(kept): lesson for place, lesson in enumerate(kept)}
     load = {week: sum(one.hours for one in taught.get(week, ())) for week in range(1, weeks + GIVEN)}
-    if study < max(load.values()):
+    if study < (most := max(load.values())):
         raise UserError(
-            f"--study {study:g}: a chapter alone takes up to {max(load.values()):.1f} hours a week; give more"
+            f"--study {study:g}: a chapter alone takes up to {most + 0.05:.1f} hours a week; give more"
         )
     week_of = {0: 1} | {one.number: week for week, lesson in taught.items() for one in lesson}
-    given: dict[ProblemSet, tuple[int, int]] = {}
-    left: dict[str, str] = {}
-    for one in in_order(read_sets(root)):
-        if one.chapter not in week_of:
-            left[one.name] = f"chapter {one.chapter} is not taught"
-            continue
-        first = week_of[one.chapter]
+
+    def placed(hours: float, weeks: range) -> bool:
+        """Whether they fit into those weeks, which then hold them."""
+        share = hours / len(weeks)
+        if any(load[week] + share > study for week in weeks):
+            return False
+        load.update({week: load[week] + share for week in weeks})
+        return True
+
+    sets = read_sets(root)
+    silent = set(assignment_names(root)) - {one.name for one in sets}
+    left = dict.fromkeys(sorted(silent), "its first cell does not say how long it takes: **About 3 hours**")
+    opened: dict[ProblemSet, range] = {}
+    for one in sets:
+        first = week_of.get(one.chapter, 0)
         open_for = range(first, first + (GIVEN if one.chapter else 1))
-        fitting = [
-            version
-            for version in (one, replace(one, starred=False))
-            if all(load[week] + version.takes / len(open_for) <= study for week in open_for)
-        ]
-        if open_for[-1] > weeks:
+        if not first:
+            left[one.name] = f"chapter {one.chapter} is not taught"
+        elif open_for[-1] > weeks:
             left[one.name] = "the term ends too soon for it"
-        elif not fitting:
-            left[one.name] = f"{study:g} hours a week have no room for it"
+        elif placed(one.hours, open_for):
+            opened[one] = open_for
         else:
-            given[fitting[0]] = first, open_for.stop
-            for week in open_for:
-                load[week] += fitting[0].takes / len(open_for)
+            left[one.name] = f"{study:g} hours a week have no room for it"
+    given = {  # stars in what room the sets have left
+        replace(one, starred=placed(one.star_hours, open_for)): open_for for one, open_for in opened.items()
+    }
     table = [
         Week(
             week,
             begin + timedelta(weeks=week - 1),
             taught.get(week, ()),
-            tuple(one for one, (first, _) in given.items() if first == week),
-            tuple(one for one, (_, due) in given.items() if due == week),
+            tuple(one for one, open_for in given.items() if open_for.start == week),
+            tuple(one for one, open_for in given.items() if open_for.stop == week),
             load[week] if week <= weeks else 0,
         )
         for week in range(1, weeks + 2)
@@ -161,8 +177,8 @@ def workshop(root: Path, hours: int, begin: date) -> Plan:
     """An hour for a chapter, the rest for the sets. Raises UserError."""
     check("--hours", hours)
     by_number = {one.number: one for one in read_chapters(root)}
-    taught = sorted(ORDER[:-1][:hours])  # the last is for a term
-    sets = [one for one in in_order(read_sets(root)) if one.chapter in {0, *taught}]
+    taught = sorted(sorted(by_number.keys() - {ORDER[-1]}, key=rank)[:hours])  # the last is for a term
+    sets = [one for one in read_sets(root) if one.chapter in {0, *taught}]
     table = [
         Week(
             hour + 1,
@@ -179,9 +195,9 @@ def check(option: str, value: float) -> None:
         raise UserError(f"{option} {value:g}: expected 1 to {MOST[option]}")
 
 
-def in_order(sets: list[ProblemSet]) -> list[ProblemSet]:
-    """The sets of the chapters that stay longest, first."""
-    return sorted(sets, key=lambda one: (ORDER.index(one.chapter) if one.chapter else -1, one.name))
+def rank(chapter: int) -> int:
+    """The later, the sooner it goes where not all fit; first those of a course's own."""
+    return ORDER.index(chapter) if chapter in ORDER else len(ORDER)
 
 
 def written(

@@ -31,6 +31,8 @@ def plan(
 
     root, today = find_root(course), date.today()
     first = begin.date() if begin else today + timedelta(days=7 - today.weekday())
+    if first.year == date.max.year:
+        raise UserError(f"--begin {first}: a plan ends before the year {date.max.year}")
     if weeks is not None and hours is None:
         made = term(root, weeks, study, first)
     elif hours is not None and weeks is None:

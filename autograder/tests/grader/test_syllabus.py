@@ -2,6 +2,7 @@
 
 import csv
 import re
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
@@ -23,19 +24,28 @@ def test_chapters_and_sets_are_read_from_what_they_say_of_themselves():
     chapters, sets = read_chapters(ROOT), {one.name: one for one in read_sets(ROOT)}
     assert [one.number for one in chapters] == list(range(1, 15)) and len(sets) == 15
     fourth = sets["ps04"]
-    assert (fourth.title, fourth.chapter, fourth.hours, fourth.points, fourth.stars) == (
-        "Matrix multiplication",
-        4,
-        4.5,
-        100,
-        15,
-    )
+    assert fourth == ProblemSet("ps04", "Matrix multiplication", 4, 4.5, 100, 15, 1.5)
     assert (sets["ps00"].chapter, sets["ps00"].hours, sets["ps12"].chapter) == (0, 1, 8)
 
 
-def test_stars_that_are_left_out_save_their_share_of_the_hours():
-    one = ProblemSet("ps09", "Nine", 9, 5.0, 100, 20)
-    assert (one.takes, ProblemSet("ps09", "Nine", 9, 5.0, 100, 20, starred=False).takes) == (5, 4)
+def test_stars_come_on_top_where_the_head_says_so_and_are_a_share_by_points_elsewhere():
+    sets = {one.name: one for one in read_sets(ROOT)}
+    took = {name: (sets[name].takes, replace(sets[name], starred=False).takes) for name in ("ps05", "ps07")}
+    assert took == {"ps05": (6, 4.5), "ps07": (5, 4)}  # 20 of ps07's 100 points have a star
+
+
+def test_a_course_may_lack_chapters_have_its_own_and_a_set_that_does_not_say_its_hours(tmp_path):
+    for place in ("chapters/01-pixels.md", "chapters/04-matmul.md", "exercises/ps01", "exercises/ps04"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / place).symlink_to(ROOT / place)
+    fourth = (ROOT / "chapters/04-matmul.md").read_text()
+    (tmp_path / "chapters/15-ours.md").write_text(fourth.replace("# 4. ", "# 15. "))
+    head = (ROOT / "exercises/ps02/ps02_cores.ipynb").read_text()
+    (tmp_path / "exercises/ps02").mkdir()
+    (tmp_path / "exercises/ps02/ps02_cores.ipynb").write_text(head.replace("**About", "**Some"))
+    for plan in (term(tmp_path, 3, 8, BEGIN), workshop(tmp_path, 3, BEGIN)):
+        assert [which for _, kind, which in rows(plan) if kind == "chapter"] == ["1", "4", "15"]
+    assert "does not say how long" in term(tmp_path, 3, 8, BEGIN).left["ps02"]
 
 
 @pytest.mark.parametrize("weeks, study", [(4, 6), (12, 5), (12, 6), (14, 8), (30, 12)])

@@ -7,7 +7,7 @@ from conftest import ROOT
 
 from autograder.user_error import UserError
 from workshop import book
-from workshop.slides.__main__ import LECTURES, make
+from workshop.slides import __main__ as slides
 from workshop.slides.lecture import LecturedPage
 
 PAGE = """<html><head><link rel="stylesheet" href="../_static/course.css?v=1"></head>
@@ -29,6 +29,7 @@ PAGE = """<html><head><link rel="stylesheet" href="../_static/course.css?v=1"></
 <details><summary>Answer</summary><p>Yes.</p></details>
 <p><strong>2.</strong> A second?</p><pre>with code</pre><details><summary>Answer</summary><p>No.</p></details>
 </section></section></article></html>"""
+LECTURES = slides.lectures()
 CHOSEN = [
     "x = load()",
     "fig-one",
@@ -38,31 +39,52 @@ CHOSEN = [
 
 
 def test_slides_are_figures_cells_and_questions_of_the_page():
-    slides = LecturedPage("05-memory", PAGE).slides(CHOSEN)
+    made = LecturedPage("05-memory", PAGE).slides(CHOSEN)
     titles = ["5. Memory", "Loads", "Loads", "A question to the room", "The answer"]
-    assert [slide.title for slide in slides] == [*titles, *titles[3:], "In short"]
-    assert "Why?" in slides[0].body and "More." not in slides[0].body and "#</a>" not in slides[0].title
-    assert "x = load()" in slides[1].body and "8 sectors" in slides[1].body
-    assert "Before it" in slides[1].notes and "After it" in slides[1].notes
-    assert 'href="../chapters/glossary.html#term-warp"' in slides[1].notes
-    assert 'href="../chapters/05-memory.html#loads"' in slides[1].notes
-    assert '<svg viewBox="0 0 9 9"><path d="M1 1"/></svg>' in slides[2].body and "Found." in slides[2].body
-    assert "How many?" in slides[3].body and "Eight." not in slides[3].body
+    assert [slide.title for slide in made] == [*titles, *titles[3:], "In short"]
+    assert "Why?" in made[0].body and "More." not in made[0].body and "#</a>" not in made[0].title
+    assert "x = load()" in made[1].body and "8 sectors" in made[1].body
+    assert "Before it" in made[1].notes and "After it" in made[1].notes
+    assert 'href="../chapters/glossary.html#term-warp"' in made[1].notes
+    assert 'href="../chapters/05-memory.html#loads"' in made[1].notes
+    assert '<svg viewBox="0 0 9 9"><path d="M1 1"/></svg>' in made[2].body and "Found." in made[2].body
+    assert "How many?" in made[3].body and "Eight." not in made[3].body
     assert (
-        "Eight." in slides[4].body
-        and "print(8)" not in slides[4].body
-        and slides[4].wrong == (("4", "halved it"),)
+        "Eight." in made[4].body and "print(8)" not in made[4].body and made[4].wrong == (("4", "halved it"),)
     )
-    assert "A second?" in slides[5].body and "with code" in slides[5].body and "First?" not in slides[5].body
-    assert "No." in slides[6].body and "Count." in slides[7].body
+    assert "A second?" in made[5].body and "with code" in made[5].body and "First?" not in made[5].body
+    assert "No." in made[6].body and "Count." in made[7].body
     # 2 to open, 3 to close, 5 for each question: 25 are left for two slides
-    assert [slide.minutes for slide in slides] == [2, 12.5, 12.5, 2, 3, 2, 3, 3]
+    assert [slide.minutes for slide in made] == [2, 12.5, 12.5, 2, 3, 2, 3, 3]
 
 
-@pytest.mark.parametrize("chosen", ["fig-two", "y = load()"])
+@pytest.mark.parametrize("chosen", ["fig-two", "y = load()", "fig-one:x"])
 def test_what_the_page_does_not_have_is_named(chosen):
     with pytest.raises(UserError, match=f"05-memory has 0 of .*{chosen.removeprefix('fig-')[:3]}"):
         LecturedPage("05-memory", PAGE).slides([chosen])
+
+
+@pytest.mark.parametrize(
+    "chosen, complaint",
+    [
+        ([5], "05-memory has 5, expected a figure's id"),
+        ([{"fig-one": None}], "expected a figure's id"),
+        ([{"ask": "quiz 2"}, "fig-one"], "or ask: with wrong:"),
+        ([{"ask": "problem 5.2:x", "wrong": {}}, "fig-one"], "has 0 of div"),
+        ([{"ask": "quiz 2", "wrong": {}}], "nothing to show beside"),
+        ([], "nothing to show beside"),
+        (["fig-one", *[{"ask": "quiz 2", "wrong": {}}] * 7], "no time"),
+    ],
+)
+def test_a_line_that_is_none_of_a_lectures_is_named(chosen, complaint):
+    with pytest.raises(UserError, match=complaint):
+        LecturedPage("05-memory", PAGE).slides(chosen)
+
+
+def test_a_list_of_lectures_that_cannot_be_read_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(slides, "HERE", tmp_path)
+    (tmp_path / "lectures.yml").write_text("05-memory: [")
+    assert slides.main() == 1 and "lectures.yml" in capsys.readouterr().err
 
 
 def test_each_chapter_has_a_lecture_with_two_questions_and_what_wrong_answers_mean():
@@ -97,7 +119,7 @@ def test_the_built_book_has_what_its_lectures_show(tmp_path):
     (tmp_path / "_build" / "html").mkdir(parents=True)
     (tmp_path / "_build" / "html" / "chapters").symlink_to(ROOT / "_build" / "html" / "chapters")
     told = []
-    make(tmp_path, told.append)
+    slides.make(tmp_path, told.append)
     assert told == ["_build/html/slides/index.html: 14 lectures of 40 minutes"]
     page = (tmp_path / "_build/html/slides/05-memory.html").read_text()
     assert page.count('<section class="slide') == 15 and "minute 37 to 40" in page
@@ -106,4 +128,4 @@ def test_the_built_book_has_what_its_lectures_show(tmp_path):
 
 def test_a_book_that_is_not_built_is_told(tmp_path):
     with pytest.raises(UserError, match="01-pixels.html is not there; run make book"):
-        make(tmp_path, print)
+        slides.make(tmp_path, print)

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -18,13 +19,18 @@ from workshop.slides.lecture import WHOLE, LecturedPage
 
 HERE = Path(__file__).parent
 FOLDER = "slides"
-LECTURES: dict[str, list] = yaml.safe_load((HERE / "lectures.yml").read_text(encoding="utf-8"))
 
 
-def lecture(name: str, text: str) -> tuple[str, str]:
+def lectures() -> dict[str, list[Any]]:
+    """What lectures.yml says of each chapter."""
+    with (HERE / "lectures.yml").open(encoding="utf-8") as file:
+        return yaml.safe_load(file)
+
+
+def lecture(name: str, text: str, chosen: list[Any]) -> tuple[str, str]:
     """The title and the slides of a chapter as a page. text: its built page. Raises UserError."""
     chapter = LecturedPage(name, text)
-    slides, begins = chapter.slides(LECTURES[name]), [0.0]
+    slides, begins = chapter.slides(chosen), [0.0]
     for slide in slides:
         begins.append(begins[-1] + slide.minutes)
     sheets = dict.fromkeys(re.sub(r"\?.*", "", sheet) for sheet in SHEET.findall(text))
@@ -45,11 +51,11 @@ def make(root: Path, say: Callable[[str], None]) -> None:
     """The slides of all chapters, and a page that lists them. Raises UserError."""
     html, titles = root / "_build" / "html", {}
     (html / FOLDER).mkdir(parents=True, exist_ok=True)
-    for name in LECTURES:
+    for name, chosen in lectures().items():
         page = html / "chapters" / f"{name}.html"
         if not page.is_file():
             raise UserError(f"{page.relative_to(root)} is not there; run make book")
-        titles[name], slides = lecture(name, page.read_text(encoding="utf-8"))
+        titles[name], slides = lecture(name, page.read_text(encoding="utf-8"), chosen or [])
         (html / FOLDER / f"{name}.html").write_text(slides, encoding="utf-8")
     listed = render("workshop.slides", "index.html.j2", titles=titles, minutes=WHOLE)
     (html / FOLDER / "index.html").write_text(listed, encoding="utf-8")
@@ -60,7 +66,7 @@ def main() -> int:
     """Entry point: what a person can put right is one line on stderr, never a traceback."""
     try:
         make(find_root(), say=functools.partial(print, flush=True))
-    except UserError as error:
+    except (UserError, yaml.YAMLError) as error:
         print(f"make: {error}", file=sys.stderr)
         return 1
     return 0

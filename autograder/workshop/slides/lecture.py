@@ -60,21 +60,36 @@ class LecturedPage:
         return put_by.sub(lambda found: self.drawings[int(found[1])], text)
 
     def slides(self, chosen: list[Any]) -> list[Slide]:
-        """chosen: figures' ids, lines of code, and {"ask": "quiz 2", "wrong": {said: means}}."""
+        """chosen: figures' ids, lines of code, and {"ask": "quiz 2", "wrong": {said: means}}.
+
+        Raises UserError.
+        """
+        for one in chosen:
+            match one:
+                case str() | {"ask": str(), "wrong": dict()}:
+                    continue
+            raise UserError(
+                f"lectures.yml: {self.name} has {one!r}, expected a figure's id, a line of code in quotes, "
+                "or ask: with wrong: under it"
+            )
         asked = sum(isinstance(one, dict) for one in chosen)
         left = WHOLE - OPENING - CLOSING - asked * (ASKING + ANSWERING)
+        if left <= 0 or asked == len(chosen):
+            raise UserError(f"lectures.yml: {self.name} has no time or nothing to show beside its questions")
         each = left / (len(chosen) - asked)
         opening = self.one("div.frame > p", line="Questions.")
         made = [Slide(self.title, self.html(*self.page.select(".opener"), opening), "", OPENING)]
         for one in chosen:
-            made += self.question(**one) if isinstance(one, dict) else [self.shown(one, each)]
+            made += (
+                self.question(one["ask"], one["wrong"]) if isinstance(one, dict) else [self.shown(one, each)]
+            )
         closing = self.one("#in-short")
         return [*made, Slide("In short", self.html(*closing.find_all("ul")), "in-short", CLOSING)]
 
     def shown(self, what: str, minutes: float) -> Slide:
         """A figure, or code with what it printed, and the paragraphs before and after it on the page."""
         code = "div[class*=highlight-]:not(.output)"
-        found = self.one(f"figure#{what}") if what.startswith("fig-") else self.one(code, line=what)
+        found = self.one(f"figure[id={what!r}]") if what.startswith("fig-") else self.one(code, line=what)
         block = found.find_parent("div", class_="cell") or found
         beside = [block.find_previous_sibling(), block.find_next_sibling()]
         notes = self.html(*(part for part in beside if part and part.name in ("p", "ul", "ol")))
@@ -94,8 +109,10 @@ class LecturedPage:
                 parts.append(following)
         else:
             place = f"problem-{'p-' if kind == 'predict' else ''}{number.replace('.', '-')}"
-            parts = [self.one(f"div#{place}")]
+            parts = [self.one(f"div[id={place!r}]")]
         answer = parts[-1].find_next_sibling("details")
+        if answer is None:
+            raise UserError(f"lectures.yml: {self.name} has no answer to {ask}")
         for extra in answer.select("summary, div.cell_input"):
             extra.decompose()
         means = tuple(
