@@ -372,9 +372,9 @@ reports["refined"]
 #
 # Write the reader of such reports. A launch takes at least the longest of five times: FP32 and FP64, FLOP over
 # peak; L1 and shared memory, 128 bytes for each wavefront; L2, the bytes fetched and written; HBM, the bytes
-# fetched (what is written may stay in L2). A request to global memory takes wavefronts too: L1 keeps its lines in
-# the banks of shared memory, so a column of numbers lies in one bank and takes 32. With fewer blocks than SMs,
-# the first three have only blocks / sms of their rate.
+# fetched (what is written may stay in L2). A request to global memory takes wavefronts too: by our
+# reading of an H200's counters, L1 keeps its lines in the banks of shared memory, so a column of numbers lies in
+# one bank and takes 32. With fewer blocks than SMs, the first three have only blocks / sms of their rate.
 
 
 # %% solution="find_the_limit"

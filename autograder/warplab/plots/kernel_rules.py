@@ -177,7 +177,7 @@ class KernelRules:
                 "distinct": size(read),
                 "times": p.global_load.bytes / read,
             }
-            line = max(p.lines, key=lambda c: c.global_load.requests)
+            line = max(p.lines, key=lambda c: c.global_load.sectors)
             yield self._found("Repeated Loads", line, of=self._array(line, "read"), **told)
         elif p.l1_passes["shared_load"] > half:
             line = max(p.lines, key=lambda c: c.shared_load.requests)

@@ -4,6 +4,7 @@ Theory, from counts and data sheets; a launch takes at least as long as the long
 
 - arithmetic: the peak of the unit that does it, on the CUDA cores at the boost clock;
 - L1 and shared memory: 128 bytes a clock on each SM, 32 banks of 4 bytes (CUDA C++ Programming Guide);
+  that global memory passes these banks is our reading of 46 launches on an H200;
 - L2: its bandwidth, for the distinct sectors, each of which must cross it once;
 - HBM: its bandwidth, for what the caches cannot hold back.
 

@@ -3,8 +3,8 @@ wavefronts and divergence.
 
 Definitions (Nsight Compute's): a *request* is one load, store or atomic instruction of one warp; a *sector*
 is an aligned 32-byte piece of global memory, counted once a request; a *wavefront* is one pass through the 32
-banks of 4 bytes in which L1 and shared memory keep their data, as many as the bank with the most distinct
-words needs.
+banks of 4 bytes in which shared memory keeps its data, as many as the bank with the most distinct words
+needs; that L1 keeps global memory so is our reading (``Traffic.passes``).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Traffic:
 
         The wavefronts; and one for each four lines of 128 bytes, 16 sectors at most: L1 looks up four tags a
         clock (NVIDIA's developer forum, "Pascal L1 cache", thread 49571). That wavefronts of global memory
-        follow shared memory's banks is our reading of 46 launches under Nsight Compute (counted.yml): never
+        follow shared memory's banks is our reading of 46 launches on an H200 (counted.yml): never
         more than ``l1tex__data_pipe_lsu_wavefronts``, 5 % fewer at most where global memory makes many.
         """
         return max(self.wavefronts, self.sectors / 16)
