@@ -104,6 +104,27 @@ def test_sixteen_blocks_by_consent():
 
 
 @pytest.mark.parametrize(
+    "configuration, said",
+    [
+        ((4.0, 32), "the grid is 4.0, and not a whole number"),
+        ((4, (1, 1, 1, 1)), r"the block is \(1, 1, 1, 1\)"),
+        ((4, 32, 0, 0, "2"), "the cluster is '2'"),
+        ((4, 32, 0, 0, (2, 0)), r"a cluster of \(2, 0, 1\) blocks must be positive"),
+        ((4, 32, 0, (2, 1, 1)), r"\(2, 1, 1\) bytes of dynamic shared memory"),
+        ((4, 32, 0, -5), "-5 bytes"),
+        (4, "has 1 part\n"),
+        ((4, 32, 0, 0, 2, 1), "has 6 parts\n"),
+        ((32, 1, 0, 0, 32), "32 blocks; the limit is 16\n  Look at: fewer blocks in a cluster$"),
+    ],
+)
+def test_a_configuration_that_is_none(configuration, said):
+    k = kernel("", "")
+    k.non_portable_cluster_size_allowed = "yes"  # as true as True
+    with pytest.raises(warplab.InvalidLaunch, match=said):
+        k[configuration](np.zeros(1, np.int32))
+
+
+@pytest.mark.parametrize(
     "body, said",
     [
         (f"s[t] = t; {SYNC} {READS}", r"block \(1, 0, 0\) accesses .* \(0, 0, 0\), which nothing keeps from"),

@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.clusters import barrier_of
-from warplab.simt.errors import Act, BarrierDivergence, ClusterMisuse, UnsupportedInstruction
+from warplab.simt.errors import BarrierDivergence, ClusterMisuse, LaunchError, UnsupportedInstruction
 from warplab.simt.ptx.parser import Imm, Reg
 
 LEFT = (
@@ -69,9 +69,7 @@ def release_early(machine, waiting, running):
     if passing:
         waiting = [*staying, *for_all]
     else:
-        busy = np.zeros(machine.blocks, bool)
-        busy[machine.block_of_lane[np.concatenate([g.lanes for g in running])]] = True
-        whole, waiting = _apart(machine, waiting, [~busy[machine.block_of_lane[g.lanes]] for _, g in waiting])
+        whole, waiting = _of_other_blocks(machine, waiting, running)
         if not whole:
             return [], waiting
         passing, left = release(machine, whole)
@@ -95,6 +93,13 @@ def _apart(machine, waiting, masks):
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
     true = [(i, _part(g, mask)) for i, g, mask in parts if mask.any()]
     return true, [(i, _part(g, ~mask)) for i, g, mask in parts if not mask.all()]
+
+
+def _of_other_blocks(machine, waiting, groups):
+    """Split ``waiting`` into the threads of blocks that have none in ``groups``, and the others."""
+    here = np.zeros(machine.blocks, bool)
+    here[machine.block_of_lane[np.concatenate([g.lanes for g in groups])]] = True
+    return _apart(machine, waiting, [~here[machine.block_of_lane[g.lanes]] for _, g in waiting])
 
 
 def _part(group, mask):
@@ -150,17 +155,19 @@ def wait_in_vain(machine, gathering, waiting):
     ]
     first, place = absent[0]
     more = f" and {mine.size - 1} more" if mine.size > 1 else ""
-    raise BarrierDivergence(
+    text = (
         f"{machine.thread_name(int(mine[0]))}{more} at a syncwarp: its mask, {mask:#010x}, names "
-        f"{machine.thread_name(first)}, and that one waits at {program.line_of_block(place)}",
-        kernel=program.name,
-        where=program.line_of_block(index),
-        hint="the mask, which must name the threads that come and no others, or the if around the syncwarp",
-        acts=(
-            machine.act(int(mine[0]), program.blocks[index].branch, "waits", "a barrier"),
-            machine.act(first, program.blocks[place].branch, "waits", "a barrier"),
-        ),
+        f"{machine.thread_name(first)}, and that one waits at {program.line_of_block(place)}"
     )
+    hint = "the mask, which must name the threads that come and no others, or the if around the syncwarp"
+    raise _error(machine, index, text, hint, (mine[0], index), (first, place))
+
+
+def _error(machine, index: int, text: str, hint: str, *who, kind=BarrierDivergence) -> LaunchError:
+    """The error at a barrier; ``who``: pairs (lane, block index) that wait, for a drawing."""
+    program = machine.program
+    acts = tuple(machine.act(lane, program.blocks[i].branch, "waits", "a barrier") for lane, i in who)
+    return kind(text, kernel=program.name, where=program.line_of_block(index), hint=hint, acts=acts)
 
 
 def tell_who_met(machine, passing, all_of_them: bool) -> None:
@@ -169,7 +176,7 @@ def tell_who_met(machine, passing, all_of_them: bool) -> None:
     if here := _at(machine, passing, "cluster"):
         lanes = np.sort(np.concatenate([g.lanes for _, g in here]))
         if machine.cluster_barrier.passed(lanes):
-            _note(machine, here[0][0], LEFT.format("their cluster", "cluster.sync()", "cluster"))
+            _note(machine, here[0][0], LEFT.format("a cluster", "cluster.sync()", "cluster"))
         return  # all of them are at it
     if all_of_them and all(_count(program, i, g) is None for i, g in passing):
         for o in machine.observers:
@@ -256,10 +263,7 @@ def _note(machine, index: int, doubt: str) -> None:
 def _grid(machine, waiting):
     """Some wait at a barrier of the grid: blocks that wait at other barriers as a whole pass these first."""
     here = _at(machine, waiting, "grid")
-    at_grid = np.zeros(machine.blocks, bool)
-    for _, group in here:
-        at_grid[machine.block_of_lane[group.lanes]] = True
-    first, others = _apart(machine, waiting, [~at_grid[machine.block_of_lane[g.lanes]] for _, g in waiting])
+    first, others = _of_other_blocks(machine, waiting, [g for _, g in here])
     if first:
         passing, left = release(machine, first)
         return passing, [*others, *left]
@@ -276,20 +280,13 @@ def _complete_clusters(machine, waiting, running=()):
     for index, group in here:
         idle = barrier.arrived[group.lanes] == barrier.waited[group.lanes]
         if idle.any():
-            raise ClusterMisuse(
-                f"{machine.thread_name(group.lanes[int(np.flatnonzero(idle)[0])])} waits at its cluster's "
-                "barrier, at which it has not arrived",
-                kernel=machine.program.name,
-                where=machine.program.line_of_block(index),
-                hint="an arrival before each wait: cluster.sync() is both",
-            )
+            who = machine.thread_name(group.lanes[np.argmax(idle)])
+            text = f"{who} waits at its cluster's barrier, at which it has not arrived"
+            hint = "an arrival before each wait: cluster.sync() is both"
+            raise _error(machine, index, text, hint, kind=ClusterMisuse)
     complete = barrier.complete([g for _, g in here], [*(g for _, g in waiting), *running])
     passing, staying = _apart(machine, here, complete)
-    return (
-        passing,
-        staying,
-        [(i, g) for i, g in waiting if "cluster" not in machine.program.blocks[i].branch.mods],
-    )
+    return passing, staying, [(i, g) for i, g in waiting if (i, g) not in here]
 
 
 def _cluster(machine, waiting):
@@ -297,10 +294,7 @@ def _cluster(machine, waiting):
     passing, here, others = _complete_clusters(machine, waiting)
     if passing:
         return passing, [*here, *others]
-    stays = np.zeros(machine.blocks, bool)
-    for _, group in here:
-        stays[machine.block_of_lane[group.lanes]] = True
-    first, later = _apart(machine, others, [~stays[machine.block_of_lane[g.lanes]] for _, g in others])
+    first, later = _of_other_blocks(machine, others, [g for _, g in here])
     if first:
         passing, left = release(machine, first)
         return passing, [*here, *later, *left]
@@ -318,17 +312,12 @@ def _cluster(machine, waiting):
         if machine.block_of_lane[lane] // size == sought
     )
     program, first_lane = machine.program, int(group.lanes[0])
-    raise BarrierDivergence(
+    text = (
         f"{machine.thread_name(first_lane)} waits at its cluster's barrier for {machine.thread_name(late)}, "
-        f"which has not arrived there and waits at {program.line_of_block(place)}",
-        kernel=program.name,
-        where=program.line_of_block(index),
-        hint="a cluster.sync() or a __syncthreads() inside an if that not all threads of the cluster take",
-        acts=(
-            machine.act(first_lane, program.blocks[index].branch, "waits", "a barrier"),
-            machine.act(late, program.blocks[place].branch, "waits", "a barrier"),
-        ),
+        f"which has not arrived there and waits at {program.line_of_block(place)}"
     )
+    hint = "a cluster.sync() or a __syncthreads() inside an if that not all threads of the cluster take"
+    raise _error(machine, index, text, hint, (first_lane, index), (late, place))
 
 
 def _complete(machine, counted):
@@ -401,34 +390,30 @@ def _value(program, operand, group) -> int:
 def _stuck(machine, waiting):
     index, group = waiting[0]
     block = machine.block_name(int(machine.block_of_lane[group.lanes[0]]))
-    raise BarrierDivergence(
+    text = (
         f"{group.size} threads wait at a barrier for {_count(machine.program, index, group)} "
-        f"(block {block}), and no other thread can still come",
-        kernel=machine.program.name,
-        where=machine.program.line_of_block(index),
-        hint="the thread count of the named barrier: it must be the number of threads that reach it",
+        f"(block {block}), and no other thread can still come"
     )
+    hint = "the thread count of the named barrier: it must be the number of threads that reach it"
+    raise _error(machine, index, text, hint)
 
 
 def _diverged(machine, block: int, one: int, other: int, waiting):
     program = machine.program
 
-    def first(place: int) -> tuple[str, Act]:
+    def first(place: int) -> tuple[str, int]:
         """Who of the block waits at a place, and the first of them for a drawing."""
         lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
         mine = lanes[machine.block_of_lane[lanes] == block]
         lane = int((mine if mine.size else lanes).min())
         who = machine.thread_name(lane) if mine.size else "other blocks"  # which have come to the grid's
         more = f" and {mine.size - 1} more" if mine.size > 1 else ""
-        act = machine.act(lane, program.blocks[place].branch, "waits", "a barrier")
-        return f"{who}{more} at {program.line_of_block(place)}", act
+        return f"{who}{more} at {program.line_of_block(place)}", lane
 
-    (who, act), (others, other_act) = first(one), first(other)
-    raise BarrierDivergence(
-        f"threads of block {machine.block_name(block)} wait at two different barriers: {who}, and {others}",
-        kernel=program.name,
-        where=program.line_of_block(other),
-        hint="a syncthreads() inside an if or a loop that not all threads of the block take; "
-        "move it out of the branch",
-        acts=(act, other_act),
+    (who, lane), (others, other_lane) = first(one), first(other)
+    text = f"threads of block {machine.block_name(block)} wait at two different barriers: {who}, and {others}"
+    hint = (
+        "a syncthreads() inside an if or a loop that not all threads of the block take; "
+        "move it out of the branch"
     )
+    raise _error(machine, other, text, hint, (lane, one), (other_lane, other))

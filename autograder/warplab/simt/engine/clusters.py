@@ -69,17 +69,18 @@ def mapa(code, instr):
 
 def mapped(memory, group, site: int, address, rank, generic: bool):
     size, own = group.machine.cluster_size, group.special("%cluster_ctarank")
-    lane, who = 0, group.machine.thread_name
-    if (rank >= size).any():
-        lane = int(np.flatnonzero(np.broadcast_to(rank >= size, group.lanes.shape))[0])
-        asked = int(np.broadcast_to(rank, group.lanes.shape)[lane])
-        text = f"{who(group.lanes[lane])} maps an address to block {asked} of its cluster, which has {size}"
+
+    def who(wrong) -> str:
+        return group.machine.thread_name(group.lanes[np.argmax(np.broadcast_to(wrong, group.lanes.shape))])
+
+    if (beyond := rank >= size).any():
+        asked = int(rank[np.argmax(beyond)])
+        text = f"{who(beyond)} maps an address to block {asked} of its cluster, which has {size}"
         hint = "the rank, and the cluster's size: __cluster_dims__, or the launch's"
         raise memory.program.error(ClusterMisuse, site, text, hint)
     outside = (address >> SPACE_SHIFT) & ~np.uint64(2) != 1 if generic else address >> SPACE_SHIFT != 0
     if outside.any():
-        lane = int(np.flatnonzero(np.broadcast_to(outside, group.lanes.shape))[0])
-        text = f"{who(group.lanes[lane])} maps an address that is not in shared memory"
+        text = f"{who(outside)} maps an address that is not in shared memory"
         raise memory.program.error(OutOfBounds, site, text, "a __shared__ variable or a pointer to one")
     there = address & WITHIN | rank.astype("u8") + np.uint64(1) << RANK_SHIFT
     return there | CLUSTER if generic else np.where(rank == own, address & WITHIN, there)
@@ -128,9 +129,9 @@ def blocks_of(machine, lanes: np.ndarray, rank) -> np.ndarray:
 def reached(machine, group, address) -> Access:
     """The access by addresses of a cluster's shared memory; bounds hold within each block."""
     within, rank = (address & WITHIN).view(np.int64), (address >> RANK_SHIFT).view(np.int64) - 1
-    if (rank >= machine.cluster_size).any():  # far beyond the last block's: the bounds check refuses it
-        within = within + np.where(rank >= machine.cluster_size, 1 << 40, 0)
-        rank = np.minimum(rank, machine.cluster_size - 1)
+    # far beyond the last block's: the bounds check refuses it
+    within = within + np.where(rank >= machine.cluster_size, 1 << 40, 0)
+    rank = np.minimum(rank, machine.cluster_size - 1)
     own = machine.block_of_lane[group.lanes]
     block = np.where(rank < 0, own, blocks_of(machine, group.lanes, rank))
     return Access(
@@ -177,13 +178,10 @@ def arrive(memory, group, site: int, relaxed: bool):
     machine, barrier = memory.machine, barrier_of(memory.machine)
     again = barrier.arrived[group.lanes] > barrier.waited[group.lanes]
     if again.any():
-        who = machine.thread_name(group.lanes[int(np.flatnonzero(again)[0])])
-        text = (
-            f"{who} arrives at its cluster's barrier again, and has not waited since it arrived there before"
-        )
-        raise memory.program.error(
-            ClusterMisuse, site, text, "a wait after each arrival: cluster.sync() is both"
-        )
+        who = machine.thread_name(group.lanes[np.argmax(again)])
+        text = f"{who} arrives at its cluster's barrier again, and has not waited since its arrival before"
+        hint = "a wait after each arrival: cluster.sync() is both"
+        raise memory.program.error(ClusterMisuse, site, text, hint)
     phases = barrier.phases(group.lanes, barrier.arrived)
     barrier.arrived[group.lanes] += 1
     for o in machine.observers:

@@ -12,8 +12,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import inspect
+import operator
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -73,7 +75,7 @@ class CudaKernel:
             self.compiled(arch)
 
     def __getitem__(self, configuration):
-        return ConfiguredKernel(self, *configuration)
+        return ConfiguredKernel(self, configuration)
 
     def compiled(self, arch: str) -> tuple[str, str]:
         """(PTX, entry) for an architecture."""
@@ -134,11 +136,27 @@ class Compiled(Protocol):
 class ConfiguredKernel:
     """A kernel with its launch configuration; calling it launches."""
 
-    def __init__(self, kernel: Compiled, grid, block, stream=0, sharedmem: int = 0, cluster=()):
-        self.kernel = kernel
-        self.cluster = Cluster(_dims(cluster), kernel.non_portable_cluster_size_allowed)
-        self.griddim, self.blockdim = _dims(grid), _dims(block)
-        self.stream, self.sharedmem = stream, sharedmem
+    def __init__(self, kernel: Compiled, configuration):
+        self.kernel, given = kernel, _several(configuration)
+        if not 2 <= len(given) <= 5:
+            text = f"the launch configuration has {len(given)} part{'s' * (len(given) != 1)}"
+            hint = "kernel[grid, block, stream, shared_bytes, cluster], the last three if need be"
+            raise InvalidLaunch(text, kernel=kernel.name, hint=hint)
+        grid, block, self.stream, self.sharedmem, cluster = (*given, *(0, 0, None)[len(given) - 2 :])
+        self.griddim, self.blockdim = self._dims("grid", grid), self._dims("block", block)
+        size = () if cluster is None else self._dims("cluster", cluster)
+        self.cluster = Cluster(size, bool(kernel.non_portable_cluster_size_allowed))
+
+    def _dims(self, what: str, dims) -> tuple[int, ...]:
+        try:
+            sizes = tuple(map(operator.index, _several(dims)))
+        except TypeError:
+            sizes = ()
+        if not 1 <= len(sizes) <= 3:
+            text = f"the {what} is {dims!r}, and not a whole number or up to three of them (x, y, z)"
+            hint = "a quotient that is a whole number: // in place of /"
+            raise InvalidLaunch(text, kernel=self.kernel.name, hint=hint)
+        return sizes
 
     def __call__(self, *args) -> None:
         if device().kind == "cuda":
@@ -193,8 +211,8 @@ def _cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
     return CudaKernel(text_of(path), name, str(path))
 
 
-def _dims(dims) -> tuple[int, ...]:
-    return (int(dims),) if isinstance(dims, int | np.integer) else tuple(int(d) for d in dims)
+def _several(given) -> tuple:
+    return tuple(given) if isinstance(given, Iterable) else (given,)
 
 
 _loaded: dict[str, ObjectCode] = {}

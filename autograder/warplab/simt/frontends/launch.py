@@ -6,6 +6,8 @@ import warnings
 from dataclasses import dataclass
 from math import prod
 
+import numpy as np
+
 from warplab.hardware.target import LaunchLimits, Target
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
@@ -17,10 +19,8 @@ from warplab.simt.sanitizer.races import GlobalConflict, Races
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
-MOST_BLOCKS = {
-    False: 8,
-    True: 16,
-}  # of a cluster: on every GPU with clusters, and on an H100 (CUDA C++ Guide)
+# of a cluster: on every GPU with clusters, and with consent on an H100 (CUDA C++ Guide)
+MOST_BLOCKS = {False: 8, True: 16}
 CLUSTER_HINT = "__cluster_dims__(x, y, z) at the kernel, or the launch: kernel[grid, block, 0, 0, (x, y, z)]"
 _warned: dict = {}  # Python's memory of which warnings were shown
 
@@ -149,6 +149,7 @@ def cluster_of(
         )
     size = _three(asked.size or function.cluster)
     blocks, most = prod(size), MOST_BLOCKS[asked.non_portable]
+    most = min(most, function.max_cluster or most)
     if function.cluster and size != _three(function.cluster):
         refuse(
             f"the launch asks for clusters of {size} blocks, the kernel was compiled for {function.cluster}"
@@ -157,9 +158,11 @@ def cluster_of(
         refuse(f"{target.arch} has no thread block clusters", "WARPLAB_ARCH=sm_90")
     if min(size) < 1:
         refuse(f"a cluster of {size} blocks must be positive in every dimension")
-    if blocks > (function.max_cluster or most) or blocks > most:
-        hint = f"kernel.non_portable_cluster_size_allowed = True for up to {MOST_BLOCKS[True]} blocks"
-        refuse(f"a cluster of {blocks} blocks; the limit is {min(most, function.max_cluster or most)}", hint)
+    if blocks > most:
+        hint = "fewer blocks in a cluster"
+        if most == MOST_BLOCKS[False]:
+            hint += f", or kernel.non_portable_cluster_size_allowed = True for up to {MOST_BLOCKS[True]}"
+        refuse(f"a cluster of {blocks} blocks; the limit is {most}", hint)
     for axis, wide, one in zip("xyz", grid, size):
         if wide % one:
             refuse(
@@ -215,6 +218,9 @@ def check_limits(program: Program, grid, block, dynamic_shared: int, limit: Laun
             f"{threads} threads a block, but the kernel was compiled for at most {program.max_threads} "
             "(launch_bounds)"
         )
+    if not isinstance(dynamic_shared, int | np.integer) or dynamic_shared < 0:
+        text = f"{dynamic_shared!r} bytes of dynamic shared memory, and not a whole number from 0 on"
+        refuse(text, "kernel[grid, block, stream, shared_bytes]")
     shared = program.shared_static + dynamic_shared
     if program.shared_static > limit.max_static_shared:
         refuse(

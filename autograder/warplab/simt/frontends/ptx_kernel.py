@@ -44,7 +44,7 @@ class PtxKernel:
             )
 
     def __getitem__(self, configuration) -> ConfiguredKernel:
-        return ConfiguredKernel(self, *configuration)
+        return ConfiguredKernel(self, configuration)
 
     def compiled(self, arch: str) -> tuple[str, str]:
         """(PTX, entry) for an architecture: the text itself, which newer ones run too.
