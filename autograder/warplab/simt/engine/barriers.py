@@ -163,7 +163,9 @@ def wait_in_vain(machine, gathering, waiting):
     raise _error(machine, index, text, hint, (mine[0], index), (first, place))
 
 
-def _error(machine, index: int, text: str, hint: str, *who, kind=BarrierDivergence) -> LaunchError:
+def _error(
+    machine, index: int, text: str, hint: str, *who, kind: type[LaunchError] = BarrierDivergence
+) -> LaunchError:
     """The error at a barrier; ``who``: pairs (lane, block index) that wait, for a drawing."""
     program = machine.program
     acts = tuple(machine.act(lane, program.blocks[i].branch, "waits", "a barrier") for lane, i in who)
