@@ -12,7 +12,6 @@ import pytest
 import torch
 
 import warplab
-from warplab.simt.frontends import triton_hook
 from warplab.timing.tuning import bound_of
 
 triton = pytest.importorskip("triton", reason="Triton's wheels are for Linux")
@@ -473,7 +472,7 @@ def test_there_are_no_times():
 
 
 def test_only_sm_80_is_compiled_for():
-    with pytest.raises(warplab.ProfileError, match="wgmma"):
+    with pytest.raises(warplab.ProfileError, match="compiled for sm_80 here, .* WARPLAB_TRITON_ARCH=sm_90"):
         add_up(1024, arch="sm_90")
 
 
@@ -484,12 +483,32 @@ def test_for_sm_90_a_product_is_one_of_warp_groups(monkeypatch):
         acc = tl.dot(tl.load(a + m[:, None] * BK + k), tl.load(b + k[:, None] * BM + m))
         tl.store(c + m[:, None] * BM + m, acc)
 
-    monkeypatch.setattr(triton_hook, "ARCH", "sm_90")
+    monkeypatch.setenv("WARPLAB_TRITON_ARCH", "sm_90")
     a, b = (torch.randint(-8, 9, shape).half() / 4 for shape in ((64, 32), (32, 64)))
     c = torch.empty(64, 64)
     p = warplab.profile(product[(1,)], a, b, c, BM=64, BK=32)
     assert torch.equal(c, a.float() @ b.float())
     assert p.unit_flops["fp16"] == 2 * 64 * 64 * 32 and p.operand_bytes > 0
+    monkeypatch.delenv("WARPLAB_TRITON_ARCH")  # what was compiled for sm_90 does not run for sm_80
+    assert warplab.profile(product[(1,)], a, b, c, BM=64, BK=32).operand_bytes == 0
+
+
+def test_an_architecture_that_there_is_not_and_descriptors_of_sm_90(monkeypatch):
+    @triton.jit
+    def box(source, out):
+        at = tl.arange(0, 32)
+        tl.store(out + at[:, None] * 32 + at, source.load([0, 0]))
+
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    tile, out = torch.ones(32, 32), torch.empty(32, 32)
+    descriptor = TensorDescriptor.from_tensor(tile, [32, 32])
+    monkeypatch.setenv("WARPLAB_TRITON_ARCH", "sm_90")
+    with pytest.raises(warplab.InvalidLaunch, match="tensor map.*\n.*WARPLAB_TRITON_ARCH=sm_80"):
+        box[(1,)](descriptor, out)
+    monkeypatch.setenv("WARPLAB_TRITON_ARCH", "hopper")
+    with pytest.raises(warplab.DeviceError, match="WARPLAB_TRITON_ARCH=hopper: .* known: .*sm_90"):
+        box[(1,)](descriptor, out)
 
 
 def test_constants_by_name_are_tritons_alone():

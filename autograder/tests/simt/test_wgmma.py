@@ -126,6 +126,8 @@ extern "C" __global__ void __launch_bounds__(256) k(const unsigned char* given, 
 """
 )
 MULTIPLY = call(8, 16, "f32", "bf16", "bf16", "d", "a", "b", "1")
+NARROW = call(8, 8, "f32", "tf32", "tf32", "d", "a", "b", "1")
+OF_OWN = call(8, 16, "f32", "bf16", "bf16", "d", "own", "b", "1", registers=True)
 OTHER = call(8, 16, "f32", "bf16", "bf16", "e", "a", "b", "0")
 WHOLE = f"FENCE; {MULTIPLY} COMMIT; WAIT(0);"
 LINE = {
@@ -167,6 +169,11 @@ def test_what_the_manual_allows_is_silent(body):
             MULTIPLY + "COMMIT; WAIT(0);",
             "is the first of its warp group, and no wgmma.fence stands before it",
         ),
+        (f"FENCE; {MULTIPLY} {NARROW} COMMIT; WAIT(0);", "that a product of another shape used at k.cu:"),
+        (
+            f"u32 own[4] = {{given[threadIdx.x] + 1u}}; FENCE; {OF_OWN} COMMIT; d[0] = own[0] * 3; WAIT(0);",
+            "reads a register of A",
+        ),
         (
             f"{WHOLE} d[1] *= 2;\n{MULTIPLY} COMMIT; WAIT(0);",
             r"uses a register that it used itself at k.cu:\d+",
@@ -196,6 +203,34 @@ def test_threads_of_a_warp_group_come_together():
         piped(f"if (threadIdx.x < 224) {{ {WHOLE} }}")
     with pytest.raises(warplab.WarpWide, match="disagree about the descriptor"):
         piped(f"a += threadIdx.x / 32; {WHOLE}")
+
+
+@pytest.mark.parametrize(
+    "right, wrong, said",
+    [
+        ("{%0, %1, %2, %3}", "{%0, %1}", "number of operands or registers, and D has 4"),
+        ("p, 1, 1, 0, 0", "p, 1, 1, 0, 3", r"\(operands\)"),
+        (".bf16.bf16", ".bf16.bf16.satfinite", "shape or type"),
+        ("mma_async", "mma_async.sp", "modifier .sp"),
+    ],
+)
+def test_what_does_not_exist_is_refused_by_name(right, wrong, said):
+    assert right in WHOLE
+    with pytest.raises(warplab.UnsupportedInstruction, match=said):
+        piped(WHOLE.replace(right, wrong))
+
+
+def test_only_sm_90_has_it(monkeypatch, tmp_path):
+    for arch in ("sm_80", "sm_100"):
+        monkeypatch.setenv("WARPLAB_ARCH", arch)
+        with pytest.raises(warplab.CompileError, match=f"wgmma.fence is not an instruction of {arch}"):
+            piped(WHOLE)
+    file = tmp_path / "wgmma.cu"  # a file's name is no instruction
+    file.write_text('extern "C" __global__ void f(float* x) { x[0] = 1; }')
+    monkeypatch.setenv("WARPLAB_ARCH", "sm_80")
+    out = np.zeros(1, np.float32)
+    warplab.cuda_kernel(file, "f")[1, 1](out)
+    assert out[0] == 1
 
 
 def test_counts():

@@ -12,7 +12,6 @@ from numba import cuda, float32
 import warplab
 from warplab import plots
 from warplab.figures.kernels import tiled
-from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.counters.collect import Counters
 from warplab.simt.counters.footprint import DistinctSectors
@@ -325,7 +324,7 @@ def side_by_side(name: str, triton_launch=None) -> SideBySide:
     """
     if name not in PROBLEMS:
         raise ValueError(f"{name!r} is not compared here; there are {', '.join(PROBLEMS)}")
-    problem, target = PROBLEMS[name](), Target.of(triton_hook.ARCH)
+    problem, target = PROBLEMS[name](), triton_hook.target()
     kernel, *plan, names = problem.cpp
     known = {
         "numba": problem.numba,

@@ -45,19 +45,21 @@ class Device:
 
 
 class DeviceError(RuntimeError):
-    """WARPLAB_DEVICE or WARPLAB_ARCH asks for something that is not there."""
+    """WARPLAB_DEVICE, WARPLAB_ARCH or WARPLAB_TRITON_ARCH asks for something that is not there."""
 
 
 def engine_target() -> Target:
-    """What the engine compiles and counts for, on every machine alike: WARPLAB_ARCH or sm_90.
+    """What the engine compiles and counts for, on every machine alike: WARPLAB_ARCH or sm_90."""
+    return target_in("WARPLAB_ARCH", DEFAULT_ARCH)
 
-    Raises DeviceError for an architecture that is not in the registry.
-    """
-    name = os.environ.get("WARPLAB_ARCH", DEFAULT_ARCH)
+
+def target_in(variable: str, default: str) -> Target:
+    """The target that an environment variable names. Raises DeviceError for an unknown one."""
+    name = os.environ.get(variable) or default
     try:
         return Target.of(name)
     except specs.SpecError as error:
-        raise DeviceError(f"WARPLAB_ARCH={name}: {error}") from None
+        raise DeviceError(f"{variable}={name}: {error}") from None
 
 
 def _cuda_present() -> bool:

@@ -92,15 +92,15 @@ def machine_code(kernel, *args, arch: str | None = None, **constants) -> Machine
     ``[grid, block]``. args: the arguments of a numba kernel, whose types decide its code; without them it is
     the code of the types that it was compiled for last. A Triton kernel needs its arguments and its
     ``constants``, such as BLOCK=1024 or num_warps=8. arch: such as "sm_80"; the default is WARPLAB_ARCH or
-    sm_90, and sm_80 for Triton. Raises TypeError for another object, or a numba kernel without arguments that
-    never ran; ValueError for a Triton kernel and another architecture; ToolchainError where nvdisasm is not
-    installed.
+    sm_90; for Triton it is WARPLAB_TRITON_ARCH or sm_80. Raises TypeError for another object, or a numba
+    kernel without arguments that never ran; ValueError for a Triton kernel and another architecture;
+    ToolchainError where nvdisasm is not installed.
     """
     if triton_hook.is_triton_kernel(kernel):
-        if arch not in (None, triton_hook.ARCH):
-            raise ValueError(f"Triton's kernels are compiled for {triton_hook.ARCH} here, and not for {arch}")
+        if arch not in (None, triton_hook.target().arch):
+            raise ValueError(triton_hook.not_compiled_for(arch))
         ptx, name = triton_hook.ptx_of(kernel, args, constants)
-        return _side_by_side(name, ptx, name, Target.of(triton_hook.ARCH))
+        return _side_by_side(name, ptx, name, triton_hook.target())
     if constants:
         raise TypeError(f"{next(iter(constants))}=...: only Triton's kernels take arguments by name")
     target = Target.of(arch) if arch else engine_target()

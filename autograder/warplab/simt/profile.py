@@ -368,7 +368,8 @@ def profile(
     of Triton, to which alone ``constants`` such as ``BLOCK=1024`` are passed on. Arrays and tensors
     may lie on the host, on the engine's device or on a GPU; the kernel's results are in them afterwards, as
     after a launch.
-    ``arch`` is the architecture compiled for (default WARPLAB_ARCH or sm_90; Triton's is sm_80).
+    ``arch`` is the architecture compiled for (default WARPLAB_ARCH or sm_90; for Triton
+    WARPLAB_TRITON_ARCH or sm_80).
     ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over
     the grid, on copies of the arrays, which stay as they were, and scale the counts. The table says so. Good
     for a look, not for a result or a grade.

@@ -87,12 +87,9 @@ def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
 
 def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
     """``watched`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
-    if arch not in (None, triton_hook.ARCH):
-        raise ProfileError(
-            f"arch={arch}: Triton compiles for {triton_hook.ARCH} here; for later architectures it makes "
-            "instructions (wgmma) that the engine does not execute"
-        )
-    target = Target.of(triton_hook.ARCH)
+    target = triton_hook.target()
+    if arch not in (None, target.arch):
+        raise ProfileError(triton_hook.not_compiled_for(arch))
 
     def context_of(grid, block) -> LaunchContext:
         sample = _sample(math.prod(grid), math.prod(block), sample_blocks)

@@ -11,7 +11,6 @@ import warnings
 from collections.abc import Callable
 
 from warplab.hardware import specs
-from warplab.hardware.target import Target
 from warplab.simt.counters.collect import Counters
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.frontends import triton_hook
@@ -47,7 +46,7 @@ def bound_of(launch: Callable[[], None]) -> Bounds | None:
 
     Of a grid of more than BLOCKS blocks a sample is counted: distinct sectors, too, are an estimate then.
     """
-    counters, distinct, target = Counters(), DistinctSectors(), Target.of(triton_hook.ARCH)
+    counters, distinct, target = Counters(), DistinctSectors(), triton_hook.target()
 
     def context_of(grid, block) -> LaunchContext:
         return LaunchContext(target, (counters, distinct), min(BLOCKS, math.prod(grid)))

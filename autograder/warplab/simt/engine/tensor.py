@@ -125,9 +125,9 @@ def _product(code, instr, known, layouts):
     d_type, a_type, b_type, c_type = types
     product = Product(*shape, d_type, a_type, b_type, c_type, layouts, "satfinite" in instr.mods)
     d, a, b, c = (o.items if isinstance(o, Vec) else (o,) for o in instr.operands)
-    given = ", ".join(_together(code, *fragment) for fragment in zip((a, b, c), types[1:], strict=True))
+    given = ", ".join(together(code, *fragment) for fragment in zip((a, b, c), types[1:], strict=True))
     site = code.place(instr, "mma")
-    code.emit(f"got = tensor.multiply(memory, group, {site}, {_keep(code, product)}, {given})")
+    code.emit(f"got = tensor.multiply(memory, group, {site}, {keep(code, product)}, {given})")
     for i, target in enumerate(d):
         code.define(target, f"got[{i}]", register(types[0]))
 
@@ -149,24 +149,24 @@ def _move_tile(code, instr):
     stride = code.use(operands[1], "u4") if len(operands) > 1 else code.constant(tile.inner, "u4")
     space = next((s for s in ("global", "shared") if s in instr.mods), "generic")
     site = code.place(instr, "st" if storing else "ld", space)
-    at = f"memory, group, {site}, {space!r}, {base}, {offset}, {stride}, {_keep(code, tile)}"
+    at = f"memory, group, {site}, {space!r}, {base}, {offset}, {stride}, {keep(code, tile)}"
     regs = fragment.items if isinstance(fragment, Vec) else (fragment,)
     if storing:
-        code.emit(f"tensor.store_tile({at}, {_together(code, regs, kind)})")
+        code.emit(f"tensor.store_tile({at}, {together(code, regs, kind)})")
         return
     code.emit(f"got = tensor.load_tile({at}, {register(kind)!r}, {len(regs)})")
     for i, target in enumerate(regs):
         code.define(target, f"got[{i}]", register(kind))
 
 
-def _keep(code, value) -> str:
+def keep(code, value) -> str:
     """Give the generated code a name for ``value``."""
     name = f"kept_{len(code.constants)}"
     code.constants[name] = value
     return name
 
 
-def _together(code, registers, kind: str) -> str:
+def together(code, registers, kind: str) -> str:
     """Expression of a tuple of registers."""
     return f"({''.join(code.use(r, register(kind)) + ', ' for r in registers)})"
 

@@ -68,15 +68,15 @@ class TileProduct:
 
 def flops(instr: Instr) -> int:
     """Floating-point operations of one lane: a 128th of the warp group's 2 M N K."""
-    return 0 if "s32" in instr.mods else 4 * tensor.flops(instr) // 16
+    return tensor.flops(instr) // 4
 
 
 def operand_bytes(instr: Instr) -> int:
     """Bytes of shared memory that a product reads, for one lane: B, and A where it lies there."""
-    shape = shape_of(instr) if instr.opcode == "wgmma" else None
-    return (
-        0 if shape is None else K_BYTES * (shape[1] + 64 * (not isinstance(instr.operands[1], Vec))) // LANES
-    )
+    if not _multiplies(instr):
+        return 0
+    _, n, _ = shape_of(instr) or (0, 0, 0)
+    return K_BYTES * (n + 64 * (not isinstance(instr.operands[1], Vec))) // LANES
 
 
 def registers_of(fn: Function) -> frozenset[str]:
@@ -127,7 +127,7 @@ def wgmma(code, instr):
         _multiply(code, instr)
     elif form in ("fence", "commit_group"):
         code.emit(f"wgmma.products(memory).{form.removesuffix('_group')}(group)")
-    elif form == "wait_group":
+    elif form == "wait_group" and [type(o) for o in instr.operands] == [Imm]:
         code.emit(f"wgmma.wait(memory, group, {int(instr.operands[0].value)})")
     else:
         raise code.unsupported(instr)
@@ -142,33 +142,32 @@ def _multiply(code, instr):
     alike = a_type == b_type or {a_type, b_type} <= {*FP8} or {a_type, b_type} == {"s8", "u8"}
     if not alike or d_type not in SUMS.get(a_type, ()) or k * _size(a_type) != K_BYTES or n % 8:
         raise code.unsupported(instr, "shape or type")
-    if d_type == "s32" and n > 24 and n % 16:  # the manual's list of N for integers
-        raise code.unsupported(instr, "shape")
-    d, a, b, keeps, *rest = instr.operands
-    of_a = a.items if isinstance(a, Vec) else ()
-    flags = [int(value.value) for value in rest if isinstance(value, Imm)]
-    signs = () if d_type == "s32" else flags[:2]
-    turned = [bool(flag) for flag in flags[len(signs) :]]
-    expected = 0 if d_type == "s32" else 2 + (_size(a_type) == 2) * (1 if of_a else 2)
-    if len(flags) != len(rest) or len(rest) != expected or not set(signs) <= {1, -1}:
+    whole, clamps = d_type == "s32", "satfinite" in instr.mods
+    if (whole and n > 24 and n % 16) or (clamps and not whole):  # the manual's list of N for integers
+        raise code.unsupported(instr, "shape or type")
+    operands = [o.items if isinstance(o, Vec) else o for o in instr.operands]
+    of_d, of_a = (o if isinstance(o, tuple) else () for o in (*operands, None, None)[:2])
+    flags = [o.value if isinstance(o, Imm) else None for o in operands[4:]]
+    signs, turned = flags[:2], flags[2:]
+    expected = 0 if whole else 2 + (_size(a_type) == 2) * (1 if of_a else 2)
+    registers = n * _size(d_type) // 8, 4 if of_a else 0
+    if len(operands) != 4 + expected or (len(of_d), len(of_a)) != registers:
+        raise code.unsupported(instr, f"number of operands or registers, and D has {registers[0]}")
+    if not (set(signs) <= {1, -1} and set(turned) <= {0, 1}):
         raise code.unsupported(instr, "operands")
-    turns = (not of_a and turned[:1] == [True], turned[-1:] == [True])
-    product = Product(m, n, k, d_type, a_type, b_type, d_type, None, "satfinite" in instr.mods)
-    form = TileProduct(product, turns, len(set(signs)) == 2)
-    name = f"kept_{len(code.constants)}"
-    code.constants[name] = form
+    turns = (not of_a and turned[:1] == [1], turned[-1:] == [1])
+    product = Product(m, n, k, d_type, a_type, b_type, d_type, None, clamps)
+    form = tensor.keep(code, TileProduct(product, turns, len(set(signs)) == 2))
     kind = register(d_type)
-    sums, factors = (
-        "".join(code.use(r, t) + ", " for r in regs) for regs, t in ((d.items, kind), (of_a, "u4"))
-    )
-    first = "None" if of_a else code.use(a, "u8")
+    sums, factors = tensor.together(code, of_d, d_type), tensor.together(code, of_a, a_type)
+    first = "None" if of_a else code.use(operands[1], "u8")
     where = f"memory, group, {code.place(instr, 'wgmma', 'shared')}"
     code.emit(
-        f"got = wgmma.multiply({where}, {name}, ({sums}), ({factors}), {first}, {code.use(b, 'u8')}, "
-        f"{code.use(keeps, '?')})"
+        f"got = wgmma.multiply({where}, {form}, {sums}, {factors}, {first}, "
+        f"{code.use(operands[2], 'u8')}, {code.use(operands[3], '?')})"
     )
-    for i, target in enumerate((*d.items, *of_a)):
-        code.define(target, f"got[{i}]", kind if i < len(d.items) else "u4")
+    for i, target in enumerate((*of_d, *of_a)):
+        code.define(target, f"got[{i}]", kind if i < len(of_d) else "u4")
 
 
 def _size(kind: str) -> int:
@@ -333,10 +332,12 @@ def _refuse_unfenced(found: Products, group, site, value: HeldRegister, is_sum: 
     unfenced = time >= found.fenced[group.lanes]
     if not unfenced.any():
         return
-    sites = group.machine.program.sites
-    other_shape = [
-        s for s in np.unique(by[who == SUM]).tolist() if shape_of(sites[s]) != shape_of(sites[site])
-    ]
+    sums = np.unique(by[who == SUM]).tolist()
+    texts = {
+        s: group.machine.program.sites[s].text for s in (site, *sums)
+    }  # a site's modifiers have no shape
+    shapes = {s: m[0] for s, text in texts.items() if (m := tensor.SHAPE.search(text))}
+    other_shape = [s for s in sums if shapes[s] != shapes[site]]
     bad = unfenced & ((who == THREAD) | is_sum & (who == SUM) & np.isin(by, other_shape))
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
@@ -358,16 +359,11 @@ def _unfenced(machine, lane: int, site: int, does: str) -> WarpgroupMisuse:
 
 def multiply(memory, group, site, form: TileProduct, sums, factors, first, second, keeps):
     """The registers of D, and those of A, which are the product's from now on."""
-    groups, found, machine, p = (
-        _whole_groups(memory, group, site),
-        products(memory),
-        memory.machine,
-        form.product,
-    )
+    groups, found, p = _whole_groups(memory, group, site), products(memory), form.product
     found.now += 1
     if not found.fenced[group.lanes].all():
         lane = group.lanes[np.flatnonzero(found.fenced[group.lanes] == 0)[0]]
-        raise _unfenced(machine, lane, site, "is the first of its warp group")
+        raise _unfenced(memory.machine, lane, site, "is the first of its warp group")
     seen: set[int] = set()
     for registers, is_sum in ((sums, True), (factors, False)):
         for value in registers:
@@ -381,11 +377,10 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
     added, own = (
         [_plain(memory, group, site, r) for r in regs] for regs in (sums if keeps.any() else (), factors)
     )
-    x = (
-        _of_registers(own, group.size, groups, p)
-        if own
-        else _shared(memory, group, site, groups, first, 64, form, 0)
-    )
+    if own:
+        x = _of_registers(own, group.size, groups, p)
+    else:
+        x = _shared(memory, group, site, groups, first, 64, form, 0)
     y = _shared(memory, group, site, groups, second, p.n, form, 1)
     got = np.matmul(x, y.transpose(0, 2, 1))
     c = np.zeros((groups, 64, p.n))

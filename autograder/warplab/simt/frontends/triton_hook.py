@@ -16,7 +16,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import inspect
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from warplab.hardware.device import target_in
 from warplab.hardware.target import Target
 from warplab.simt.engine.address_space import Region
 from warplab.simt.engine.machine import Machine
@@ -35,9 +35,6 @@ from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.torch_hook import refuse_other_numbers, when_imported
 from warplab.simt.toolchain.ptxas import assemble
 
-#: What Triton's compiler is asked for. Of sm_90 it makes TMA and wgmma, and other counts than the book's.
-ARCH = os.environ.get("WARPLAB_TRITON_ARCH", "sm_80")
-DEVICE = -1  # its number, which no GPU has: Triton keeps compiled kernels by device
 NO_TIMES = (
     "the SIMT engine has no times: what this CPU takes says nothing about a GPU; count with "
     "warplab.profile(kernel[grid], ...) instead, or run on a CUDA GPU"
@@ -68,6 +65,21 @@ _recording: ContextVar[NotedLaunches | None] = ContextVar("_recording", default=
 
 class NoTimes(RuntimeError):
     """Triton's benchmarks were asked for times of the engine."""
+
+
+def target() -> Target:
+    """What Triton's compiler is asked for: WARPLAB_TRITON_ARCH or sm_80, as the book's counts are. Of sm_90
+    it makes TMA and wgmma.
+    """
+    return target_in("WARPLAB_TRITON_ARCH", "sm_80")
+
+
+def not_compiled_for(arch: str) -> str:
+    """Why a kernel of Triton's is not compiled for another architecture."""
+    return (
+        f"Triton's kernels are compiled for {target().arch} here, and not for {arch}: "
+        f"the environment variable WARPLAB_TRITON_ARCH={arch} asks for it"
+    )
 
 
 def install_when_imported() -> None:
@@ -175,8 +187,8 @@ def is_recording() -> bool:
 def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
     """Inside, launches of Triton's kernels are told to ``note`` (see NotedLaunches) and do not run.
 
-    Compiled for ``target`` where it is older than ARCH, whose code every later GPU takes. ``note`` gets
-    arguments as they were passed, a number for each parameter that is none of theirs.
+    Compiled for ``target`` where it is older than the engine's, whose code every later GPU takes. ``note``
+    gets arguments as they were passed, a number for each parameter that is none of theirs.
     """
     if "triton" not in sys.modules:
         yield
@@ -220,7 +232,7 @@ def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capab
 
 def _capability() -> int:
     """80 of "sm_80"."""
-    major, minor = Target.of(ARCH).capability
+    major, minor = target().capability
     return 10 * major + minor
 
 
@@ -257,14 +269,15 @@ def _driver():
             return torch.device("cpu")
 
         def get_current_device(self):
-            return -_compiled_for() if _recording.get() else DEVICE
+            """A number that no GPU has, by which Triton keeps compiled kernels."""
+            return -_compiled_for() - (0 if _recording.get() else 1000)
 
         def set_current_device(self, device): ...
         def get_current_stream(self, device=None):
             return 0
 
         def get_device_capability(self, device=None):
-            return Target.of(ARCH).capability
+            return target().capability
 
         def get_benchmarker(self):
             return benchmark
@@ -283,7 +296,7 @@ class _Utilities:
 
     def get_device_properties(self, device=None) -> dict[str, int]:
         """Limits of the architecture. As for numba's kernels the engine has one multiprocessor."""
-        limit = Target.of(ARCH).limits
+        limit = target().limits
         return {
             "max_shared_mem": limit.max_shared_per_block,
             "max_num_regs": limit.registers_per_sm,
@@ -298,10 +311,10 @@ class _Utilities:
         """
         if _recording.get():
             ptx = kernel.decode()
-            return ptx, ptx, 0, 0, Target.of(ARCH).limits.max_threads_per_block
+            return ptx, ptx, 0, 0, target().limits.max_threads_per_block
         program = translated((kernel.decode(),), name, name, SPACE)
         report = assemble(program.ptx, name)
-        threads = program.max_threads or Target.of(ARCH).limits.max_threads_per_block
+        threads = program.max_threads or target().limits.max_threads_per_block
         return program, program, report.registers, report.spill_bytes, threads
 
 
@@ -318,10 +331,17 @@ class _Launcher:
         if min(x, y, z) <= 0:  # Triton's own launcher returns as well
             return
         blocks, m = x * y * z, self.metadata
+        has_descriptor = any(str(ty).startswith("tensordesc") for ty in self.signature)
+        if has_descriptor and _compiled_for() >= 90:
+            raise InvalidLaunch(
+                "Triton passes a tensor descriptor as a tensor map from sm_90 on, which is not made here",
+                kernel=self.name,
+                hint="the environment variable WARPLAB_TRITON_ARCH=sm_80, or pointers",
+            )
         recording, passed = _recording.get(), zip(map(str, self.names), self.signature, args, strict=True)
         flat = [one for name, ty, value in passed for one in _flat(name, ty, value)]
         if recording:
-            if m.global_scratch_size or any(str(ty).startswith("tensordesc") for ty in self.signature):
+            if m.global_scratch_size or has_descriptor:
                 raise InvalidLaunch(
                     "tensor descriptors and scratch memory of Triton's are not passed to the device here",
                     kernel=self.name,
@@ -341,7 +361,7 @@ class _Launcher:
             parameters.add("scratch", "*i8", _allocator.get()(blocks * size, align, stream) if size else None)
         grid, block = (x, y, z), (32 * m.num_warps, 1, 1)
         context_of, ran = _counting.get(), _ran.get()
-        context = context_of(grid, block) if context_of else LaunchContext(Target.of(ARCH))
+        context = context_of(grid, block) if context_of else LaunchContext(target())
         context = replace(context, replicas=True)
         if context.sample is not None:
             parameters.on_copies()

@@ -126,13 +126,21 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
         (nvrtc.nvrtcVersion()[1:], installed, *given),
         lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
-    if arch[-1].isdigit() and _OF_ONE_CHIP.search(ptx):
+    found = _OF_ONE_CHIP.search(ptx)
+    number = int(re.sub(r"\D", "", arch))
+    if found and (number < 90 or found[1] == "wgmma" and number != 90):
+        raise CompileError(
+            f"{found[0]} is not an instruction of {arch}, for which the kernel is compiled",
+            kernel=name,
+            hint="WARPLAB_ARCH=sm_90, for the engine; or a GPU that has it",
+        )
+    if found and arch[-1].isdigit():
         return compile_ptx(prepared, name, f"{arch}a", path)
     return ptx, entry
 
 
 # instructions of one compute capability alone, for which the compiler has to be asked ("sm_90a")
-_OF_ONE_CHIP = re.compile(r"\b(?:wgmma|setmaxnreg|tcgen05)\.")
+_OF_ONE_CHIP = re.compile(r"\b(wgmma|setmaxnreg|tcgen05)\.\w+(?=[.:])")  # not a file, wgmma.cu
 
 
 @functools.lru_cache(maxsize=128)
