@@ -2,6 +2,7 @@
 counts that it predicts.
 """
 
+import ast
 import re
 import statistics
 import subprocess
@@ -167,6 +168,30 @@ def test_no_code_cell_is_longer_than_a_screen(chapter):
 def test_the_usual_code_cell_is_short(chapter):
     lengths = [length(cell) for cell in code_cells(chapter)]
     assert statistics.median(lengths) <= MEDIAN_CELL, sorted(lengths)
+
+
+def _assigned(tree):
+    """Names that a cell gives a value outside its functions."""
+    outside = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    names = [node for part in outside for node in ast.walk(part) if isinstance(node, ast.Name)]
+    return {name.id for name in names if isinstance(name.ctx, ast.Store)}
+
+
+@each_chapter
+def test_a_name_that_a_function_reads_keeps_its_value_between_two_calls(chapter):
+    """`weights`, 7 billion, was another model's size from the middle of chapter 9 on."""
+    trees = [ast.parse(re.sub(r"^[%!].*$", "", cell.source, flags=re.M)) for cell in code_cells(chapter)]
+    assigned = [_assigned(tree) for tree in trees]
+    for at, tree in enumerate(trees):
+        for function in (node for node in tree.body if isinstance(node, ast.FunctionDef)):
+            names = [node for node in ast.walk(function) if isinstance(node, ast.Name)]
+            own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+            own |= {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
+            calls = [n for n, later in enumerate(trees) if n >= at and function.name in ast.unparse(later)]
+            for name in {each.id for each in names} - own:
+                if any(name in before for before in assigned[: at + 1]):
+                    changed = [n for n in range(at + 1, calls[-1]) if name in assigned[n]]
+                    assert not changed, f"{function.name} reads {name}, which cell {changed} sets anew"
 
 
 @each_chapter
