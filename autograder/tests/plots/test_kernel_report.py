@@ -172,6 +172,14 @@ def test_16_blocks_leave_most_sms_idle():
     assert one.rule == "Small Grid" and "16 blocks and the device 132 SMs: at least 88%" in one.sentence
 
 
+def test_a_block_of_four_warps_on_each_sm_is_little_in_flight():
+    """132 x 4 warps of 132 x 64: 4 an SM, 6 %, while the occupancy of one block alone is no limit."""
+    report = warplab.report(add[132, 128], *np.ones((3, 132 * 128), f32))
+    (one,) = report.findings
+    assert one.rule == "Few Warps" and "an SM 4 warps on average, 6% of what it holds" in one.sentence
+    assert report.residency.occupancy == 1
+
+
 def test_a_literal_without_a_type_is_float64():
     (one,) = warplab.report(scaled[FULL, 256], *vectors(2)).findings
     assert (one.rule, one.line) == ("FP64/32 Utilization", line(scaled, "0.1"))
@@ -200,6 +208,17 @@ def test_an_address_that_all_lanes_add_to_is_contended():
         one.line == line(one_address, "atomic")
         and "32 lanes of a request to global memory of total share" in one.sentence
     )
+
+
+@cuda.jit
+def spread(x, bins):
+    cuda.atomic.add(bins, 8 * x[cuda.grid(1)], 1)
+
+
+def test_atomics_apart_do_not_make_a_load_uncoalesced():
+    x = np.arange(256 * FULL, dtype=np.int32)
+    report = warplab.report(spread[FULL, 256], x, np.zeros(8 * x.size, np.int32))
+    assert report.profile.global_load.sectors_per_request == 4 and report.findings == []
 
 
 @cuda.jit
@@ -286,6 +305,9 @@ def test_a_joined_load_takes_as_many_passes_as_its_widest_part():
     assert p.l1_passes["shared_load"] == 32 * 8 * 32 and p.l1_wavefronts == 8192 + 3 * 32
     one = found(report)["Shared Load Bank Conflicts"]
     assert "a load takes 32 wavefronts a request where 4 would do (at least 7,168 in excess)" in one.sentence
+    line_sums = re.search(r"31,744 +8,192 +\d+ +total \+= tile\[t, k\]", str(report))
+    assert line_sums and "are 32,800, and the machine code" in report._repr_html_()
+    assert "takes at least 8,224." in report._repr_html_()
     assert "machine code, estimated: 256 (8 LDS.128)" in str(report) and "8 LDS.128" in report._repr_html_()
     report = warplab.report(rows_of(36)[1, (32, 32)], *np.ones((2, 32, 32), f32))
     assert report.profile.l1_passes["shared_load"] == 32 * 8 * 4
@@ -322,9 +344,9 @@ def test_every_row_and_every_rule_has_nsight_computes_name_or_is_marked_as_ours(
     assert {metric for rows in SECTIONS.values() for _, metric, *_ in rows} == known
     assert {rule.partition(",")[0] for rule, words in WORDS.items() if not words.get("ours")} == NCU_RULES
     ours = {rule.partition(",")[0] for rule, words in WORDS.items() if words.get("ours")}
-    assert ours == {"Atomic Contention", "Idle Threads", "Local Memory", "Repeated Loads"}
+    assert ours == {"Atomic Contention", "Few Warps", "Idle Threads", "Local Memory", "Repeated Loads"}
     page = warplab.report(add[1, 32], *vectors(3, 1))._repr_html_()
-    assert "Idle Threads, Local Memory, Atomic Contention, Repeated Loads are this course" in page
+    assert "Few Warps, Idle Threads, Local Memory, Atomic Contention, Repeated Loads are this course" in page
     assert known <= set(re.findall(r"[a-z0-9_.]+", page))  # all of them in the command for ncu
 
 
@@ -422,12 +444,14 @@ def test_another_device_is_another_architecture():
     assert ampere.profile.arch == "sm_80" and ampere.residency.sms == 108
     old = warplab.report(add[FULL, 256], *vectors(3), device="v100-sxm2")
     assert old.profile.arch == "sm_75" and old.residency.sms == 80  # the oldest that the compilers know
+    assert "_op_tma_" not in old._repr_html_()  # its ncu has no such metric
     with pytest.raises(warplab.specs.SpecError):
         warplab.report(add[1, 32], *vectors(3, 1), device="mi300x")
 
 
 @pytest.mark.parametrize(
-    ("count", "words"), [(0, "0 B"), (96, "96 B"), (1024, "1 KiB"), (2**26, "64 MiB"), (3 * 2**30, "3 GiB")]
+    ("count", "words"),
+    [(0, "0 B"), (96, "96 B"), (1003 * 2**10, "1,003 KiB"), (2**26, "64 MiB"), (3 * 2**30, "3 GiB")],
 )
 def test_sizes_have_binary_units(count, words):
     assert size(count) == words

@@ -498,6 +498,10 @@ def test_what_a_multicast_saves_is_counted():
     assert (p.tma_load.requests, p.tma_load.sectors, p.tma_load.bytes) == (2, 64, 2048)
     assert (p.tma_load.shared_bytes, p.tma_load.sectors_saved) == (4096, 64)
     assert p.global_read.sectors == 64 and p.global_load.requests == 0
+    report = warplab.report(kernel(BOTH, "both")[4, 256], warplab.tensor_map(array, (8, 32)), out, 0)
+    rows = {label: (ours, metric) for label, ours, _, metric, _ in report.rows("Memory Workload Analysis")}
+    assert rows["TMA Loads"] == ("2", "smsp__sass_inst_executed_op_tma_ld.sum")
+    assert rows["TMA Load Sectors"][0] == "128" and "0 requests, 2 by TMA" in report._repr_html_()
     assert "2 requests, 64 sectors, 2,048 bytes, 4,096 bytes in shared memory; multicast saves 64" in str(p)
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from warplab.hardware import specs
 from warplab.plots.kernel_rules import WORDS, KernelFinding, KernelRules, Residency, size
 from warplab.rendering import render
+from warplab.simt.counters.counts import PASSES
 from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.frontends.triton_hook import is_triton_launch
 from warplab.simt.profile import Profile, profile
@@ -58,6 +59,7 @@ class KernelReport:
         """
         rows, p = [], self.profile
         more, atomics = {"ncu": p.ncu(), **vars(self)}, p.global_atomic.sectors
+        more["tma_received"] = p.tma_load.sectors + p.tma_load.sectors_saved  # by each block of a multicast
         if p.caches:  # Nsight Compute counts atomics apart from both
             more |= {"l2_loads": p.caches.l2_reads - atomics, "l2_stores": p.caches.l2_writes - atomics}
         for label, metric, known, words in SECTIONS[section]:
@@ -132,6 +134,9 @@ class KernelReport:
 
     def _filled(self, form: str, **more) -> str:
         more |= {"l1": L1, "words": WORDS, "sections": SECTIONS, "memory": memory_of(self.device)}
+        more["wavefronts"] = lambda line: sum(map(line.passes, PASSES))
+        names = [metric for rows in SECTIONS.values() for _, metric, *_ in rows if "_op_tma_" in metric]
+        more["unknown"] = names if number_of(self.profile.arch) < 90 else []  # to ncu on such a device
         template = f"kernel_report.{form}.j2"
         return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)
 

@@ -123,6 +123,8 @@ class KernelRules:
         elif whole < 1 and w.blocks < 0.8 * most * w.sms:
             mean = w.blocks / w.sms
             yield self._found("Tail Effect, within one wave", most=most, mean=mean, more=most / mean)
+        if w.blocks >= w.sms and w.waves < 1 and w.waves * w.occupancy < 1 / 8:
+            yield self._found("Few Warps", mean=w.waves * w.warps, share=w.waves * w.occupancy)
         if w.occupancy < 0.5 and w.blocks > w.sms:
             yield self._found(f"Theoretical Occupancy, {w.limit}", fits=w.fits[w.limit])
         if self.p.spill_bytes:
@@ -137,7 +139,8 @@ class KernelRules:
                 continue
             reached = max(reached, done.threads)
             fewest = math.ceil(t.moved / t.requests * done.threads / done.warps / 32)  # lanes side by side
-            if space == "global" and t.sectors >= 2 * fewest * t.requests:
+            asked = space == "global" and instr.opcode not in ("atom", "red")
+            if asked and t.sectors >= 2 * fewest * t.requests:
                 key = p.program.file_of(instr.file), instr.line, "store" if instr.opcode == "st" else "load"
                 apart[key] = max(apart.get(key, (0, 0)), (t.sectors / t.requests, fewest))
         launched = self.where.blocks * self.where.threads
@@ -208,4 +211,5 @@ class KernelRules:
 def size(count: float) -> str:
     """Bytes in binary units: "64 MiB", "96 B"."""
     power = min(3, int(math.log2(max(1, count)) // 10))
-    return f"{count / 1024**power:,.3g} {('B', 'KiB', 'MiB', 'GiB')[power]}"
+    form = ",.0f" if count >= 999.5 * 1024**power else ".3g"
+    return f"{count / 1024**power:{form}} {('B', 'KiB', 'MiB', 'GiB')[power]}"
