@@ -13,8 +13,9 @@
 # %% [markdown]
 # # Problem set 0: Warm-ups
 #
-# Twelve kernels of one to three lines, with one new idea each. **About an hour**, before problem set 1; all
-# you need is Python. Each is worth one point, and none of them counts unless your instructor says so.
+# Twelve kernels of one to three lines, with one new idea each, before problem set 1. **About an hour** (estimated;
+# up to two if NumPy's arrays are new to you). All you need is Python. Each is worth one point, and none of them
+# counts unless your instructor says so.
 #
 # A warm-up has three cells. The first draws what is asked, **before you write a line**: threads are circles
 # with their number, arrays are rows of boxes, and the faint numbers are what shall stand in the boxes of `out`.

@@ -182,6 +182,16 @@ def test_lines_of_several_launches_are_added_up():
         ("stopped after 30 s of computing", "Which loop has no end"),
         ("input `w` was changed; it must stay", "writes into what the function was given"),
         ("`six_nd` returned one value, expected 3: rule", "how many values"),
+        (
+            "global-memory conflict in kernel layer, cell:11: thread (0, 0, 0) of block (1, 0, 0) writes "
+            "element [8] of argument 'y' that thread (31, 0, 0) of block (1, 0, 0) writes (cell:11), and",
+            "Two threads of one block",
+        ),
+        (
+            "global-memory conflict in kernel layer, cell:11: thread (0, 0, 0) of block (0, 0, 0) writes "
+            "element [8] of argument 'y' that thread (0, 0, 0) of block (1, 0, 0) writes (cell:11), and",
+            "for thread 0 of block 1",
+        ),
         ("`done`: nothing was returned (None)", "how many values"),
         ("`short`: got a bool (False), expected", "their type is not"),
         ("`master`: dtype is float64, expected", "their type is not"),

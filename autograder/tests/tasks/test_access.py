@@ -82,6 +82,15 @@ def row(name, key):
             "In this one 32 lanes read 2 sectors of b; "
             "all 10,560 load requests come from this line.",
         ),
+        # two columns' worth of conflicts, neither a quarter of what is counted: together they are
+        (
+            "ps05/echoes/wrong_down_the_columns_twice",
+            "banks",
+            "table[32 * lane + k] = 0 32 lanes write shared memory in 32 wavefronts where 1 would do. "
+            "128 such requests; 3,968 of the 16,272 conflicts, sectors, sums handed in come from this line.",
+        ),
+        # an atomic for each echo: what it hands in counts, not the echo that it reads
+        ("ps05/echoes/cheat_atomics_in_memory", "banks", "cuda.atomic.add(out, "),
         # addresses that are a number off waste one sector of five, less than a quarter: the requests are too
         # many, not too wide
         (

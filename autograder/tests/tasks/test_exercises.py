@@ -71,6 +71,11 @@ def hours_of(path):
     return minutes[False] / 60, minutes[True] / 60
 
 
+def test_the_warm_ups_take_no_more_than_the_most_that_their_head_says():
+    head = "".join(json.loads(NOTEBOOKS[0].read_text(encoding="utf-8"))["cells"][0]["source"])
+    assert "**About an hour** (estimated;\nup to two" in head and hours_of(NOTEBOOKS[0])[0] <= 2
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS[1:], ids=lambda path: path.stem)
 def test_a_set_stays_within_the_hours_of_its_head(path):
     head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])

@@ -136,7 +136,7 @@ def test_a_blank_is_one_friendly_line(name, capsys):
 @pytest.mark.parametrize(
     "name, answer, said",
     [
-        ("ps03/lost", "one", "A number is asked for here, and one is none."),
+        ("ps03/lost", "one", 'A number is asked for here, and "one" is none.'),
         ("ps03/lost", True, "A number is asked for here, and True is none."),
         ("ps03/lost", float("nan"), "finite number"),
         ("ps11/text", 1, "A word is asked for here, in quotation marks."),
@@ -171,8 +171,16 @@ def test_what_a_student_writes_is_escaped():
 
 
 def test_an_unknown_name_is_told_with_those_that_there_are():
-    with pytest.raises(KeyError, match="known puzzles: ps05/waste, ps05/same_word"):
+    with pytest.raises(KeyError, match="Known puzzles: ps05/waste, ps05/same_word"):
         check.puzzle("ps05/wastes", 32)
+
+
+def test_a_mistyped_task_is_told_in_one_sentence_with_those_of_its_set():
+    with pytest.raises(KeyError) as raised:
+        check.grade("ps00/numbers", None)
+    (told,) = raised.value._render_traceback_()
+    assert "no task is called 'ps00/numbers'; did you mean 'ps00/number'? Known tasks: ps00/number, " in told
+    assert "ps01" not in told
 
 
 def test_where_a_submission_is_judged_nothing_is_counted(monkeypatch):

@@ -32,6 +32,9 @@ def test_a_right_answer_opens_the_next_and_so_does_an_answer_that_is_shown(shown
     assert "out[t] = 2 * mine" in shown[-1].code and "<line" in shown[-1].picture
     feedback.grade("ps00/bounds", ...)
     assert shown[-1].head == "What is asked." and "out[t]" in shown[-2]._repr_html_()
+    warm_ups._done.discard("ps00/number")
+    feedback.grade("ps00/double", ...)
+    assert shown[-1].head == "What is asked."  # it was shown, so it stays open
 
 
 def test_a_stub_is_drawn_without_lines(shown):

@@ -17,7 +17,7 @@ from warplab.simt.counters.watch import WarpRequest
 from warplab.simt.profile import MEMORY
 
 PARTS = (*MEMORY, "atomics")
-COUNTED = ("requests", "sectors", "bytes", "wavefronts", "bank_conflicts")
+COUNTED = ("requests", "sectors", "bytes", "wavefronts", "bank_conflicts", "lanes")
 KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was touched
     "read": ("load", "read", "memory"),
     "write": ("store", "write", "memory"),
@@ -88,8 +88,8 @@ def _cost(what, traffic, fewest):
     """What one memory instruction counted, and how much of it is beyond the fewest for so many requests."""
     sectors, over = traffic.sectors, max(0, traffic.sectors - traffic.requests * fewest)
     conflicts = traffic.wavefronts - traffic.ideal
-    costs = (traffic.requests, 0), (sectors, over), (32 * sectors, 32 * over)
-    return (*costs, (traffic.wavefronts, conflicts), (conflicts, conflicts))[COUNTED.index(what)]
+    costs = (traffic.requests, 0), (sectors, over), (32 * sectors, 32 * over), (traffic.wavefronts, conflicts)
+    return (*costs, (conflicts, conflicts), (traffic.lanes, 0))[COUNTED.index(what)]
 
 
 def _times(part, sample):
@@ -103,9 +103,9 @@ def _times(part, sample):
 def costliest(found, arrays):
     """The record of the line that costs most; {} where nothing was counted.
 
-    It is the line whose requests waste most, if that is a quarter of all that was counted: other addresses
-    would save it; then "wasted" is not 0. If not, the requests are as they should be and too many: it is the
-    line that counts most, or the first of several lines that together count more on one array.
+    It is the line whose requests waste most, if all lines together waste a quarter of what was counted: other
+    addresses would save it; then "wasted" is not 0. If not, the requests are as they should be and too many:
+    it is the line that counts most, or the first of several that together count more on one array.
     found: [Spent] of all launches. arrays: label of a region of memory -> the judge's name for it.
     """
     lines, accesses = {}, {}
@@ -115,7 +115,7 @@ def costliest(found, arrays):
     if not _counted(found):
         return {}
     by_waste = max(lines.values(), key=_wasted)
-    wasted = _wasted(by_waste) if 4 * _wasted(by_waste) >= _counted(found) else 0
+    wasted = _wasted(by_waste) if 4 * _wasted(found) >= _counted(found) else 0
     mine = by_waste if wasted else max([*lines.values(), *accesses.values()], key=_counted)
     shown = max(mine, key=lambda one: one.wasted if wasted else one.counted)
     (_, file, line), sample = shown.place, shown.sample

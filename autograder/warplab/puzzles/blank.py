@@ -136,10 +136,10 @@ def asks(name):
 
 
 def get(name):
-    """The Puzzle called `name`, for example "ps05/waste". Raises KeyError with the names that exist."""
+    """The Puzzle called `name`, for example "ps05/waste". Raises UnknownName with those of its set."""
     known = names(name.partition("/")[0])
     if name not in known:
-        raise KeyError(f"no puzzle is called {name!r}; known puzzles: {', '.join(known or names())}")
+        raise registry.UnknownName("puzzle", name, known or names())
     return _declared[name]()
 
 
@@ -166,5 +166,5 @@ def _finite(number):
 
 def _shown(value):
     if isinstance(value, bool) or not isinstance(value, Real):
-        return str(value)
+        return f'"{value}"' if isinstance(value, str) else str(value)
     return f"{math.floor(value):,}" if float(value).is_integer() else f"{float(value):,.7g}"

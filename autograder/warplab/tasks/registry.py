@@ -1,17 +1,32 @@
 """Every task by its name. The module of a problem set is imported when one of its tasks is asked for."""
 
+import difflib
 import importlib
 from pathlib import Path
 
 from warplab.tasks.declaration import DECLARED
 
 
+class UnknownName(KeyError):
+    """No task or puzzle has this name; a notebook shows the sentence alone, without a traceback."""
+
+    def __init__(self, kind, name, known):
+        near = difflib.get_close_matches(str(name), known, 1)
+        meant = f"; did you mean {near[0]!r}?" if near else "."
+        super().__init__(f"no {kind} is called {name!r}{meant} Known {kind}s: {', '.join(known)}")
+
+    def __str__(self):
+        return self.args[0]
+
+    def _render_traceback_(self):
+        return [str(self)]
+
+
 def get(name):
-    """The task called `name`, for example "ps04/matmul_tiled". Raises KeyError with the names that exist."""
+    """The task called `name`, for example "ps04/matmul_tiled". Raises UnknownName with those of its set."""
+    mine = [] if name in DECLARED else names(str(name).partition("/")[0])
     if name not in DECLARED:
-        names(name.split("/")[0])
-    if name not in DECLARED:
-        raise KeyError(f"no task is called {name!r}; known tasks: {', '.join(names())}")
+        raise UnknownName("task", name, mine or names())
     return DECLARED[name]
 
 

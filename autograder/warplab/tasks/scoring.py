@@ -194,6 +194,8 @@ def _points_of_case(task, item, case, outcome):
         scaled = {name: 1e6 * getattr(bound, name) for name in ("full", "zero")}
         bound, total, unit = replace(bound, **scaled), 1e6 * total, f"microseconds{unit[1:]}"
     counted = number(total) if math.isfinite(total) else "no"
+    one = total == 1 and bound.unit and not unit.startswith("times ")
+    told = re.sub(r"(?<=ch)es\b|(?<!ch)s\b", "", unit, count=1) if one else unit  # 1 request, 1 launch
     if total < bound.least:
         why = f"{counted} {unit}, and no right result takes fewer than {number(bound.least)}"
         more = "send numbers whole, and by messages alone"
@@ -203,7 +205,7 @@ def _points_of_case(task, item, case, outcome):
     limits += f"; nothing was counted as {', '.join(missing)}" if missing else ""
     blamed = outcome.access and math.isfinite(total)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}
-    return CaseVerdict(case.name, bound.fraction(total), f"{counted} {unit}; {limits}", access)
+    return CaseVerdict(case.name, bound.fraction(total), f"{counted} {told}; {limits}", access)
 
 
 def _was_timed(cases, found, counters):

@@ -106,10 +106,13 @@ class WarmUp(KernelTask):
         return drawn_threads.traced(order.kernels[0], step.arguments, order.buffers, step.grid, step.block)
 
     def _closed_by(self):
-        """The first warm-up before this one that is neither right nor shown; None where all are."""
+        """The first warm-up before this one that is neither right nor shown; None where all are, and where
+        this one is, which stays open when one before it is tried again.
+        """
         names = registry.names(self.name.partition("/")[0])
         before = names[: names.index(self.name)]
-        return next((name for name in before if name not in _done and not progress.solved(name)), None)
+        missing = [name for name in (self.name, *before) if name not in _done and not progress.solved(name)]
+        return missing[1] if missing[:1] == [self.name] and missing[1:] else None
 
     def _next(self):
         names = registry.names(self.name.partition("/")[0])

@@ -196,7 +196,7 @@ def check_limits(program: Program, grid, block, dynamic_shared: int, limit: Laun
     if min(grid) < 1 or min(block) < 1:
         refuse(
             f"grid {grid} and block {block} must be positive in every dimension",
-            "an empty array gives an empty grid: skip the launch",
+            "n // size is 0 where n is smaller than a block: round up; an empty array needs no launch",
         )
     if threads > limit.max_threads_per_block:
         refuse(
