@@ -30,7 +30,7 @@ from numba import cuda, float32
 
 import warplab
 from warplab import plots
-from warplab.check import climb, grade, predict, puzzle, when_written
+from warplab.check import climb, grade, needs, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses
@@ -404,6 +404,7 @@ grade("ps04/count_flops", count_flops)
 
 # %%
 with when_written():
+    needs("torch")
     import torch
     from torch.utils.flop_counter import FlopCounterMode
 

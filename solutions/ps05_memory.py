@@ -30,7 +30,9 @@ import numpy as np
 import warplab
 from numba import cuda, float32, int32
 from warplab import plots, specs
-from warplab.check import climb, grade, predict, puzzle, when_written
+from warplab.check import climb, grade, needs, predict, puzzle, when_written
+
+needs("cuda")  # what the sets before could do without
 
 # %% [markdown]
 # ## Four guesses

@@ -21,10 +21,13 @@
 # numbers from 1 on. Inputs must stay as they are: a changed one costs the row.
 
 # %%
+from warplab.check import grade, needs, predict, puzzle, when_written
+
+needs("torch")  # what the sets before could do without
+
 import torch
 from torch.nn import functional
 from warplab import models, specs, vram
-from warplab.check import grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses

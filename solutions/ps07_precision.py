@@ -23,11 +23,14 @@
 # row.
 
 # %%
+from warplab.check import climb, grade, needs, predict, puzzle, when_written
+
+needs("torch", "cuda")  # what the sets before could do without
+
 import numpy as np
 import torch
 import warplab
 from warplab import models
-from warplab.check import climb, grade, predict, puzzle, when_written
 
 # %% [markdown]
 # ## Four guesses

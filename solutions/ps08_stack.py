@@ -23,6 +23,10 @@
 # with the course's tools and mend it.
 
 # %%
+from warplab.check import grade, needs, predict, puzzle, when_written
+
+needs("torch", "cuda")  # what the sets before could do without
+
 import math
 import re
 
@@ -31,7 +35,6 @@ import torch
 import warplab
 from IPython.display import display
 from numba import cuda, float32
-from warplab.check import grade, predict, puzzle, when_written
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
 
 # %% [markdown]

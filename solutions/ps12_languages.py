@@ -26,6 +26,10 @@
 # and where it is graded without Triton nobody loses a point.
 
 # %%
+from warplab.check import grade, needs, predict, puzzle, when_written
+
+needs("torch", "triton", "cuda")  # what the sets before could do without
+
 import functools
 
 from IPython.display import display
@@ -33,7 +37,6 @@ import torch
 import triton
 import triton.language as tl
 import warplab
-from warplab.check import grade, predict, puzzle, when_written
 from warplab.figures.languages import side_by_side
 
 # %% [markdown]

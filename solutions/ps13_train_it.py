@@ -29,7 +29,9 @@ import numpy as np
 import warplab
 from IPython.display import display
 from numba import cuda, float32
-from warplab.check import climb, grade, predict, puzzle, when_written
+from warplab.check import climb, grade, needs, predict, puzzle, when_written
+
+needs("cuda")  # what the sets before could do without
 
 # %% [markdown]
 # ## Four guesses

@@ -26,7 +26,9 @@ import numpy as np
 from numba import cuda, float32
 
 import warplab
-from warplab.check import grade, predict, puzzle
+from warplab.check import grade, needs, predict, puzzle
+
+needs("cuda")  # what the sets before could do without
 
 # %% [markdown]
 # ## Four guesses

@@ -17,6 +17,7 @@ ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # which chapters stay w
 TOGETHER = ((11, 12), (13, 14))  # in one week
 A_DAY = 8  # hours of a workshop
 GIVEN = 2  # weeks for a set
+STUDY = 7  # hours a week; with 6, twelve weeks have no room for sets 3 and 4
 MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
 MINUTES = re.compile(r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more")
 HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*(?: \(estimated; the stars? about ([\d.]+) more\))?")

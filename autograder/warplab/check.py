@@ -6,7 +6,9 @@ judged, the door is there and the tasks are not.
 
 import contextlib
 
-__all__ = ["climb", "grade", "predict", "puzzle", "when_written"]
+from warplab.hardware.packages import needs
+
+__all__ = ["climb", "grade", "needs", "predict", "puzzle", "when_written"]
 
 
 def grade(name, submission, plan=None, rubric=None):

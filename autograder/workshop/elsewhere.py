@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin
@@ -33,13 +34,20 @@ NOT_TEXT = "script, style, svg, img, .headerlink, button, .explorable-still"
 INSTALL = Template(
     """\
 # Run this cell first. Where the course's package is installed, it does nothing.
+import importlib.metadata
 import importlib.util
 import pathlib
 import shutil
 import subprocess
 import sys
 
-if not all(map(importlib.util.find_spec, {{ modules }})):
+needed = {{ needed }}
+if shutil.which("nvidia-smi"):  # kernels on a GPU need it
+    needed["cuda"] = "{{ nvrtc }}"
+here = {one.name for one in importlib.metadata.distributions()}
+here |= {name for name in needed.values() if importlib.util.find_spec(name)}
+missing = [extra for extra, name in needed.items() if name not in here]
+if missing:
     beside = sorted(pathlib.Path().resolve().glob("warplab-*.whl"))
     {%- if address %}
     wheel = beside[-1].as_uri() if beside else "{{ address }}"
@@ -51,26 +59,27 @@ if not all(map(importlib.util.find_spec, {{ modules }})):
     install = [sys.executable, "-m", "pip", "install", "--quiet"]
     if pathlib.Path("constraints.txt").exists():  # the versions that the course was tested with
         install += ["-c", "constraints.txt"]
-    if not shutil.which("nvidia-smi"):  # PyTorch's much smaller CPU build; without these two lines the other
+    if "torch" in missing and not shutil.which("nvidia-smi"):  # PyTorch's much smaller CPU build
         install += ["--extra-index-url", "{{ index }}"]
-    subprocess.run([*install, f"warplab[{{ extras }}] @ {wheel}"], check=True)
+    subprocess.run([*install, f"warplab[{','.join(missing)}] @ {wheel}"], check=True)
     importlib.invalidate_caches()
     import _numba_cuda_redirector  # puts numba-cuda in numba.cuda's place, as Python does when it starts
 """
 )
+NVRTC = "nvidia-cuda-nvrtc"  # of the extra `cuda`, which has no module of its own
 
 
-def install_cell(wheel: str, folder: str, more: tuple[str, ...] = ()) -> NotebookNode:
+def install_cell(wheel: str, folder: str, more: Iterable[str] = ()) -> NotebookNode:
     """The first code cell: installs `wheel` from beside the notebook, or from `folder`, an address.
 
-    more: modules that the notebook imports besides, each the name of an extra of the package.
+    more: extras of the package that the notebook needs besides.
     """
     source = INSTALL.render(
         wheel=wheel,
         address=urljoin(folder, wheel) if folder else "",
-        modules=list(("warplab", *more)),
+        needed={"notebook": "warplab"} | {extra: NVRTC if extra == "cuda" else extra for extra in more},
+        nvrtc=NVRTC,
         index=CPU_INDEX,
-        extras=",".join(("notebook", *more)),
     )
     return new_code_cell(source, id="install", metadata={"tags": ["install"]})
 

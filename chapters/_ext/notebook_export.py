@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urljoin, urlsplit
@@ -21,6 +22,7 @@ import nbformat
 from docutils import nodes
 from myst_nb.core.read import read_myst_markdown_notebook
 
+from warplab.hardware.packages import asked_for
 from workshop import elsewhere
 
 FOLDER = "notebooks"
@@ -41,8 +43,7 @@ def address_of(app, path: str) -> str:
     return urljoin(app.config.html_baseurl, path) if app.config.html_baseurl else ""
 
 
-def install(app, code: str = ""):
-    more = ("triton",) if re.search(r"^import triton\b", code, re.MULTILINE) else ()
+def install(app, more: Iterable[str]):
     return elsewhere.install_cell(WHEEL, address_of(app, f"{FOLDER}/"), more)
 
 
@@ -56,8 +57,9 @@ def export(app, pagename, templatename, context, doctree) -> None:
     if not any(cell.cell_type == "code" for cell in cells):
         return
     page = address_of(app, f"{pagename}.html")
+    imports_triton = re.search(r"^import triton\b", text, re.MULTILINE)
     first = [
-        install(app, text),
+        install(app, ["torch", "cuda", *(["triton"] if imports_triton else [])]),
         *([elsewhere.files_cell(files)] if (files := read_by(text, source.parent)) else []),
     ]
     made = elsewhere.notebook_of(cells, context["body"], first, page)
@@ -120,7 +122,9 @@ def finish(app, exception) -> None:
     if exception is not None or app.builder.format != "html" or not (root / "autograder").is_dir():
         return
     for path in sorted(root.glob("exercises/ps*/*.ipynb")):
-        write(app, path.name, elsewhere.with_install(nbformat.read(path, 4), install(app)))
+        document = nbformat.read(path, 4)
+        more = asked_for("\n".join(cell.source for cell in document.cells if cell.cell_type == "code"))
+        write(app, path.name, elsewhere.with_install(document, install(app, more)))
     elsewhere.build_wheel(root, folder)
     shutil.copy(root / "autograder/constraints.txt", folder)
     with zipfile.ZipFile(folder / ALL, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -17,7 +17,9 @@ BEFORE, WRITING = "Before a class", "Write problem sets"
 def plan(
     weeks: Annotated[int | None, typer.Option(help="A term of so many weeks, a meeting each.")] = None,
     hours: Annotated[int | None, typer.Option(help="Or a workshop of so many hours.")] = None,
-    study: Annotated[float, typer.Option(help="Of a term: a student's hours a week outside class.")] = 6,
+    study: Annotated[
+        float | None, typer.Option(help="Of a term: a student's hours a week outside class (default: 7).")
+    ] = None,
     begin: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d"], help="Its first day (default: next Monday).")
     ] = None,
@@ -27,14 +29,16 @@ def plan(
 ) -> None:
     """Write a syllabus, and a table of dates to edit: the chapters, sets and stars that fit."""
     from autograder.layout import find_root
-    from autograder.syllabus import term, workshop
+    from autograder.syllabus import STUDY, term, workshop
 
     root, today = find_root(course), date.today()
     first = begin.date() if begin else today + timedelta(days=7 - today.weekday())
     if first.year == date.max.year:
         raise UserError(f"--begin {first}: a plan ends before the year {date.max.year}")
+    if study is not None and hours is not None:
+        raise UserError("--study is the time outside class in a term: say it with --weeks, not with --hours")
     if weeks is not None and hours is None:
-        made = term(root, weeks, study, first)
+        made = term(root, weeks, STUDY if study is None else study, first)
     elif hours is not None and weeks is None:
         made = workshop(root, hours, first)
     else:

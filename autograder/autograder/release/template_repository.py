@@ -6,6 +6,7 @@ from pathlib import Path
 
 from autograder.layout import RELEASE, load_assignment
 from autograder.user_error import UserError
+from warplab.hardware.packages import asked_for
 
 FILES = Path(__file__).with_name("template")
 WORKFLOW = Path(".github", "workflows", "check.yml")
@@ -17,7 +18,7 @@ def write_template(root: Path, names: Sequence[str], folder: Path, package: str)
     """Write the files of a template repository with some released sets. Returns them, relative to the folder.
 
     package: what pip installs there, with the extra [student]: a requirement, or a wheel's file, which goes
-    along.
+    along. The extras that the sets ask for are added.
     Raises UserError where that folder holds other work, or the package is neither.
     """
     if folder.exists() and any(path.name != ".git" for path in folder.iterdir()):
@@ -25,7 +26,9 @@ def write_template(root: Path, names: Sequence[str], folder: Path, package: str)
     sets = [load_assignment(root, name) for name in names]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        requirement = _requirement(package, folder)
+        asked = asked_for("\n".join(str(cell["source"]) for one in sets for cell in one.document["cells"]))
+        extras = ",".join(("student", *asked))
+        requirement = _requirement(package, folder).replace("[student]", f"[{extras}]")
         texts = {
             WORKFLOW: (FILES / "check.yml").read_bytes(),
             REGRADE: (FILES / "regrade.yml").read_bytes(),

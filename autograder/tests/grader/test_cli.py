@@ -135,6 +135,7 @@ def test_a_plan_is_shown_before_it_is_written_and_writes_over_nothing(command, t
         (("--weeks", 12, "--hours", 8), "one of the two"),
         (("--hours", 0), "--hours 0: expected 1 to 40"),
         (("--weeks", 12, "--begin", "9999-12-31"), "--begin 9999-12-31: a plan ends before"),
+        (("--hours", 8, "--study", 6), "say it with --weeks"),
         (("--weeks", 12, "--study", 2), "a chapter alone takes up to 3.2 hours"),
     ],
 )

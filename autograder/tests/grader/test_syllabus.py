@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 from conftest import ROOT
 
-from autograder.syllabus import ProblemSet, read_chapters, read_sets, term, workshop
+from autograder.syllabus import STUDY, ProblemSet, read_chapters, read_sets, term, workshop
 
 BEGIN = date(2027, 2, 1)
 
@@ -67,6 +67,12 @@ def test_no_week_of_a_term_takes_more_than_a_student_has(weeks, study):
 def test_a_term_of_fourteen_weeks_has_two_without_a_chapter():
     free = [line for line in term(ROOT, 14, 8, BEGIN).syllabus.split("\n") if "work on the sets" in line]
     assert [line.split(" | ")[0] for line in free] == ["| 7", "| 14"]
+
+
+def test_the_hours_that_nobody_named_hold_all_sets_but_the_closing_ones_in_twelve_weeks():
+    assert term(ROOT, 12, STUDY, BEGIN).left.keys() == {"ps12", "ps13", "ps14"}
+    assert {"ps03", "ps04"} <= term(ROOT, 12, STUDY - 1, BEGIN).left.keys()
+    assert "\n1 week, one meeting. " in term(ROOT, 1, STUDY, BEGIN).syllabus
 
 
 def test_a_workshop_has_the_chapters_of_the_books_own_plans():

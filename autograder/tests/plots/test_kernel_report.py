@@ -402,6 +402,8 @@ def test_what_ncu_measured_stands_beside_ours(tmp_path):
     assert "1,026 sector" in report._repr_html_() and "ncu measured 1234 ns" in str(report)
     with pytest.raises(ValueError, match="has no kernel columns; it has something_else, _ZN8"):
         warplab.report(columns[1, 32], np.ones(256, f32), np.ones(32, f32), ncu_csv=path)
+    with pytest.raises(FileNotFoundError, match=r"there is no file mistyped\.csv in .*ncu --csv --page raw"):
+        warplab.report(add[16, 256], *vectors(3, 16), ncu_csv="mistyped.csv")
 
 
 def test_the_page_alone_needs_nothing_else_and_follows_the_readers_theme(tmp_path):

@@ -13,7 +13,7 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from warplab.hardware import specs
+from warplab.hardware import packages, specs
 from warplab.hardware.target import LaunchLimits, Target
 
 DEFAULT_ARCH = "sm_90"
@@ -78,7 +78,8 @@ def _cuda_present() -> bool:
 def device() -> Device:
     """The device of this process. ``WARPLAB_DEVICE=simt|cuda`` forces one.
 
-    Raises DeviceError when cuda is forced and there is none, or the value is neither.
+    Raises DeviceError when cuda is forced and there is none, or the value is neither, or there is a GPU
+    and what compiles for it is not installed.
     """
     wanted = os.environ.get("WARPLAB_DEVICE", "")
     if wanted not in ("", "simt", "cuda"):
@@ -91,6 +92,12 @@ def device() -> Device:
         )
     if not present:
         return Device("warplab SIMT engine", "simt", engine_target())
+    if packages.missing("cuda"):
+        raise DeviceError(
+            "this machine has an NVIDIA GPU, but what kernels on it need is not installed. Run "
+            f"{packages.command('cuda')} (in a terminal without the %), or set WARPLAB_DEVICE=simt before "
+            "`import warplab` to use the SIMT engine"
+        )
     name, arch = _gpu()
     return Device(name, "cuda", Target.of(arch, name))
 

@@ -141,6 +141,9 @@ class KernelReport:
         return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)
 
 
+MADE_BY = "Write it with: ncu --csv --page raw --print-units base ... > file.csv"
+
+
 def report(
     launcher, *args, device: str = "h100-sxm", ncu_csv: str | Path | None = None, **constants
 ) -> KernelReport:
@@ -171,14 +174,17 @@ def report(
 def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:
     """The first launch of ``kernel`` in a raw page of ncu's as CSV: {metric: value with its unit}.
 
-    Raises ValueError where there is none.
+    Raises ValueError where there is none, FileNotFoundError with the command that makes one.
     """
-    text = Path(path).read_text(encoding="utf-8")
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"ncu_csv: there is no file {path} in {Path.cwd()}. {MADE_BY}") from None
     units, *rows = csv.DictReader(text[text.find('"ID"') :].splitlines()) if '"ID"' in text else [{}]
     for row in rows:
         if kernel in row["Kernel Name"]:
             return {key: f"{value} {units[key]}".strip() for key, value in row.items() if value}
     raise ValueError(
         f"{path} has no kernel {kernel}; it has {', '.join(row['Kernel Name'] for row in rows) or 'none'}. "
-        "Write it with: ncu --csv --page raw --print-units base ... > file.csv"
+        f"{MADE_BY}"
     )

@@ -17,6 +17,7 @@ from typing import Any
 from cuda import pathfinder
 from cuda.bindings import nvrtc  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
 
+from warplab.hardware import packages
 from warplab.simt.errors import LaunchError
 from warplab.simt.toolchain.compiler_notes import NAME_FILE, OVERLOADED, meanings, on_the_name, worth_saying
 from warplab.simt.toolchain.disk import kept
@@ -56,6 +57,41 @@ class CompileError(LaunchError):
 
 class OverloadedKernel(CompileError):
     """The name is that of several kernels, which differ in the types of their parameters."""
+
+
+# NVRTC's answer, which numba-cuda asks for before each kernel
+ARCHITECTURES = (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
+_find, _ask_nvrtc = pathfinder.load_nvidia_dynamic_lib, nvrtc.nvrtcGetSupportedArchs
+
+
+# A student's first install has no NVRTC. Numba-cuda compiles without it, but asks it two things before.
+def _found(name: str) -> pathfinder.LoadedDL:
+    """Where a library lies; of NVRTC, which numba-cuda notes and then does not use, also where NVVM does."""
+    try:
+        return _find(name)
+    except pathfinder.DynamicLibNotFoundError:
+        if name != "nvrtc":
+            raise
+        return _find("nvvm")
+
+
+@functools.cache
+def _supported_architectures() -> tuple[Any, list[int]]:
+    if packages.missing("cuda"):
+        return nvrtc.nvrtcResult.NVRTC_SUCCESS, list(ARCHITECTURES)
+    return _ask_nvrtc()
+
+
+pathfinder.load_nvidia_dynamic_lib, nvrtc.nvrtcGetSupportedArchs = _found, _supported_architectures
+
+
+def _check_installed(kernel: str) -> None:
+    if packages.missing("cuda"):
+        raise CompileError(
+            "CUDA C++ needs NVIDIA's compiler, which is not installed here",
+            kernel=kernel,
+            hint=f"run {packages.command('cuda')} in a cell of its own and restart the kernel",
+        )
 
 
 @functools.cache
@@ -118,8 +154,9 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
     """PTX of a source for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
 
     Kept on disk, where courses of other versions look too: by all that the compiler is given. Raises
-    CompileError with the compiler's first message.
+    CompileError with the compiler's first message, or where there is no compiler.
     """
+    _check_installed(name)
     installed = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
     given = (_LIMITED, _options(arch), astuple(prepared), _headers_for(prepared), name, path)
     ptx, entry = kept(
@@ -147,8 +184,9 @@ _OF_ONE_CHIP = re.compile(r"\b(wgmma|setmaxnreg|tcgen05)\.\w+(?=[.:])")  # not a
 def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] = ()) -> str:
     """PTX of a CUDA C++ file whose functions other modules will call; ``folders`` hold further headers.
 
-    Raises CompileError with the compiler's first message.
+    Raises CompileError with the compiler's first message, or where there is no compiler.
     """
+    _check_installed(name)
     options = [*(f"-I{folder}" for folder in folders), *_options(arch), "-rdc=true"]
     return _compile(prepare(source, name, folders=folders), name, options)[0]
 
