@@ -470,7 +470,8 @@ def tuned_kernel():
     """product_kernel, autotuned. About 4 lines.
 
     1. Configurations for many rows and for few.
-    2. A key with all on which the best choice depends.
+    2. A key that tells the two products apart. Here the number of rows does; sizes that other launches change, such as
+       those of the weights, belong in it as well.
     """
     ### BEGIN SOLUTION
     # Tiles of 16 rows for a few words, of 64 x 64 and more for prompts. Usual slips: no small tile, so that 16 rows are multiplied

@@ -11,6 +11,10 @@ from pathlib import Path
 from autograder.release.source import stable_json
 
 STUBS = r"Write in the\s+place\s+of\s+`raise NotImplementedError\(\)`\s+and\s+delete\s+that\s+line;"
+FREE = (
+    "Write what a cell's comments ask for, under them. Where a later cell names a kernel that you call "
+    "otherwise, put your name there;"
+)
 LEFT_OUT = r" ?About \d+ lines?[^.]*\.|\s*The kernels? (is|are) a suggestion[^.]*\."
 
 
@@ -23,7 +27,7 @@ def from_scratch(released: Path) -> bytes:
             cell["source"] = asked("".join(cell["source"]))
         elif cell["cell_type"] == "markdown":
             told = "".join(cell["source"])
-            cell["source"] = re.sub(STUBS, "Write what a cell's comments ask for, under them;", told)
+            cell["source"] = re.sub(STUBS, FREE, told)
     return stable_json(notebook)
 
 

@@ -529,9 +529,11 @@ class CrossEntropy(TrainingTask):
         low = self.rows(rng, "large", 3, 40, 1.0)
         low.inputs["logits"] -= np.float32(300)
         low.inputs["logits"][(0, 1, 2), (32, 3, 39)] = 300  # a maximum that is missed overflows
+        high = self.rows(rng, "large", 5, 12, 3000.0)
+        high.inputs["logits"][0, 0] = 9999  # so does the first
         return [
             *cases,
-            self.rows(rng, "large", 5, 12, 3000.0),
+            high,
             low,
             self.rows(rng, "sectors", 64, 96),
         ]
@@ -749,6 +751,7 @@ class TrainMlp(TrainingRun):
     """A network of two layers learns drawn digits: its losses, one a step, and its weights."""
 
     entry, weights = "train_mlp", WEIGHTS
+    SHARE = 1 / 4
     arguments = (
         "device",
         *("images", "labels"),
@@ -807,7 +810,17 @@ class TrainMlp(TrainingRun):
             self.run(rng, "learns", 128, 8, 32, 10, TIMED | {"batch": 32, "steps": 24}),
             self.run(rng, "launches", 128, 8, 32, 10, counted),
             self.run(rng, "bytes", 128, 8, 32, 10, counted),
+            self.blank_pixel(rng),
         ]
+
+    def blank_pixel(self, rng):
+        """A pixel that is paper in every picture leaves its weights eps alone to divide by, and the largest
+        logit is neither the first nor the last.
+        """
+        case = self.run(rng, "short", 8, 3, 4, 3, TIMED | {"batch": 4, "steps": 2})
+        case.inputs["images"][:, 0] = 0
+        case.inputs["b2"][1] += np.float32(200)
+        return case
 
     def make_timed(self, rng):
         """16 MiB of pictures, each of them read once, for either row."""
