@@ -84,7 +84,7 @@
     });
   }
 
-  function roofline(x, y, width, height, { kernels }, { peak, l1, l2, memory, name }) {
+  function roofline(x, y, width, height, { kernels }, { peak, l1, l2, memory }) {
     const [least, most] = [0.125, 128];
     const [low, high] = [Math.log(least), Math.log(most)];
     const across = (intensity) => x + (width * (Math.log(intensity) - low)) / (high - low);
@@ -99,7 +99,8 @@
     const nodes = [
       line(x, y + height, x + width, y + height), line(x, y, x, y + height),
       slope(l1, "6 4"), slope(l2, "1 3"), slope(memory, "6 4"), line(across(peak / l1), up(peak), x + width, up(peak), { "stroke-width": 2 }),
-      label("L1", l1), label("L2", l2), words(across(peak / memory) + 3, up(peak) - 4, `memory of an ${name}; flat: FP32, ${rate(peak)}`, { "font-size": 12 }),
+      label("L1", l1), label("L2", l2), words(across(peak / memory) + 3, up(peak) - 4, "HBM", { "font-size": 12 }),
+      words(x + width, up(peak) - 4, width < 620 ? "FP32" : `FP32, ${rate(peak)}`, { "text-anchor": "end", "font-size": 12 }),
       words(x + width, y + height + 32, "FLOP for each byte at a level", { "text-anchor": "end", "font-size": 12 }),
     ];
     for (const tick of [0.125, 0.5, 2, 8, 32, 128]) {
