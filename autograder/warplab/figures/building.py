@@ -10,7 +10,7 @@ from warplab.plots.figure import PAGE_FONT
 WIDTH, HEIGHT = 760, 124
 ROWS, COLUMNS, STEP = 6, 17, 17  # of the hall's students
 HALL, TABLE = (272, 12), (502, 46, 48, 32)
-PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last five
+PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last six
 FAINT, ROOM = 0.3, 0.5  # opacity of what is not lit, of walls
 
 
@@ -19,7 +19,7 @@ def opener(chapter):
     colour = PALETTE[PARTS[min((chapter - 1) // 4, len(PARTS) - 1)]]
     lit = LIT.get(chapter, lambda colour: [])
     light = f'<g fill="{colour}" stroke="none">{"".join(lit(colour))}</g>'
-    students, sheets = chapter not in (1, 2, 3, 9, 12, 13), chapter not in (6, 7)
+    students, sheets = chapter not in (1, 2, 3, 9, 12, 13, 14), chapter not in (6, 7)
     plan = _office() + _desk(sheets) + _door() + _hall(students) + _table() + _corridor() + _next_hall()
     return _svg(f"0 0 {WIDTH} {HEIGHT}", plan + light, 'aria-hidden="true"')
 
@@ -270,6 +270,20 @@ def _learning(colour):
         yield f'<path d="M{end} {y - 7} L{end + 9 * tip} {y} L{end} {y + 7} Z"/>'
 
 
+def _tomorrow(colour):
+    """A porter brings a whole tile down the aisle while everybody multiplies."""
+    for x, y, row, _ in _students():
+        if row not in (2, 3) or x > TABLE[0]:
+            yield _dot(x, y, 4.2)
+    for left, right in ((252, 342), (420, 484)):
+        yield _line((left, 62), (right, 62), look=f'stroke="{colour}" stroke-dasharray="6 5"')
+    yield '<path d="M484 55 L493 62 L484 69 Z"/>'
+    yield _rect(364, 44, 48, 32, f'rx="3" fill="none" stroke="{colour}" stroke-width="2"')
+    yield from (_rect(368 + 11 * i, 48 + 13 * j, 8, 10) for i in range(4) for j in range(2))
+    yield _dot(352, 62, 6)
+    yield from _products(colour)
+
+
 LIT = {
     number: draw
     for number, draw in enumerate(
@@ -287,6 +301,7 @@ LIT = {
             _choosing,
             _beyond,
             _learning,
+            _tomorrow,
         ),
         1,
     )

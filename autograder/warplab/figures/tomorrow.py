@@ -123,7 +123,7 @@ def levels(card="h100-sxm"):
         fig,
         alt=f"Bytes moved for a thousand operations by five kernels. {'; '.join(said)}. At the BF16 peak of "
         f"an {facts.short} the port of shared memory has {port:.1f}.",
-        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The dark line is what 128 bytes a "
+        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The vertical line is what 128 bytes a "
         f"clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
         "(green) are slower than the peak.",
         evidence=["theory"],
@@ -205,7 +205,7 @@ def climb(side: int, device: str, card: str):
         fig,
         alt=f"Products of side {side:,} in BF16, in TFLOP/s and as a share of the dense peak of {peak:,.0f}. "
         f"{'; '.join(said)}.",
-        caption=f"{said_with_software(own)} Side {side:,}; the dark line is the dense BF16 peak. The "
+        caption=f"{said_with_software(own)} Side {side:,}; the vertical line is the dense BF16 peak. The "
         "green bar is another author's, on an H100.",
         evidence=["recorded", "published"],
     )

@@ -125,13 +125,13 @@ class Bounds:
 
     def __str__(self) -> str:
         body = "\n".join(
-            f"  {level:<22}{amount:>20}  at most {rate:<15}{time:>9}"
+            f"  {level:<22}{amount:>20}  {'at most ' * bool(amount) + rate:<23}{time:>9}"
             for level, amount, rate, time in self.rows()
         )
         return (
             f"{self.device}, bounds from counts and the data sheet: theory, not times\n{body}\n"
-            f"  at least {seconds(self.at_least)}, the longest known bound ({self.binds.level}); "
-            f"{seconds(self.without_overlap)} if nothing overlaps"
+            f"  at least {seconds(self.at_least)}, the longest known bound ({self.binds.level});\n"
+            f"  {seconds(self.without_overlap)} if nothing overlaps"
         )
 
     __repr__ = __str__
