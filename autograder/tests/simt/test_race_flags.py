@@ -1,6 +1,6 @@
 """The sanitizer against the PTX memory model, on random programs: accesses of several widths, atomics and
-strong accesses of each order and scope, fences, and barriers of a grid, a block, a warp, some warps and some
-lanes.
+strong accesses of each order and scope, fences, and barriers of a grid, a cluster, a block, a warp, some
+warps and some lanes.
 
 The oracle takes from the engine in which order the accesses were made, and nothing else. It draws the graph
 of what happens before what: statements of a thread in order, barriers, and an edge from a fence to each
@@ -28,6 +28,7 @@ from warplab.simt.sanitizer.vector_clocks import Clocks
 
 THREADS = (0, 1, 32, 33, 64)  # of each block of three warps; the others only meet at barriers
 ACTORS = [(block, thread) for block in range(2) for thread in THREADS]
+BASES = {"global": "%rd1", "shared": "words", "other": "%r14"}
 DATA, FLAGS = 16, 8  # bytes: plain accesses and atomics, then strong accesses
 READS, WRITES = ("ld", "atom"), ("st", "atom")
 
@@ -36,7 +37,7 @@ READS, WRITES = ("ld", "atom"), ("st", "atom")
 class Statement:
     """What it does, and who of ``ACTORS`` does it. ``order`` and ``scope`` are "" of plain accesses."""
 
-    what: str  # ld, st, atom; fence; block, grid, warps, lanes, warp
+    what: str  # ld, st, atom; fence; block, grid, cluster, warps, lanes, warp
     actors: tuple[int, ...] = ()
     space: str = "global"
     at: int = 0
@@ -48,6 +49,10 @@ class Statement:
     @property
     def accesses(self) -> bool:
         return self.what in ("ld", "st", "atom")
+
+    def home(self, block: int) -> int | None:
+        """Of which block the memory is that ``block`` accesses; None of global memory."""
+        return {"shared": block, "other": 1 - block}.get(self.space)
 
 
 def some_actors(rng: random.Random) -> tuple[int, ...]:
@@ -82,7 +87,11 @@ def a_message(rng: random.Random, spaces) -> list[Statement]:
 
 
 def a_program(rng: random.Random, level: str) -> list[Statement]:
-    """``level``: barriers of a "whole" grid, block or warp, of "some" threads too, or "flags" too."""
+    """``level``: barriers of a "whole" grid, block or warp, of "some" threads too, or "flags" too; those of a
+    "cluster" of both blocks, which reach each other's shared memory.
+    """
+    if level == "cluster":
+        return a_program_of_a_cluster(rng)
     flags = level == "flags"
     if flags and rng.random() < 0.7:
         spaces = rng.choice((("global",), ("global",), ("global", "shared")))
@@ -104,6 +113,26 @@ def a_program(rng: random.Random, level: str) -> list[Statement]:
             order, scope = ("relaxed", rng.choice(("gpu", "gpu", "cta"))) if what == "atom" else ("", "")
             program.append(Statement(what, some_actors(rng), space, at, width, order, scope))
     return program
+
+
+def a_program_of_a_cluster(rng: random.Random) -> list[Statement]:
+    """A few places, so that accesses clash, and a barrier behind most of them. Those of the cluster at both
+    ends keep each block there while the other may come.
+    """
+    program = []
+    for _ in range(rng.randint(2, 6)):
+        kind, space = rng.random(), rng.choice(("shared", "other", "other"))
+        if kind < 0.15:
+            program.append(Statement("fence", some_actors(rng), scope=rng.choice(("cta", "cluster"))))
+        elif kind < 0.3:
+            strong = a_strong_access(rng, (space,))
+            program.append(replace(strong, scope=rng.choice(("cta", "cluster", "cluster"))))
+        else:
+            what, at = rng.choice(("ld", "st", "st")), 4 * rng.randrange(2)
+            program.append(Statement(what, some_actors(rng)[:2], space, at))
+        if rng.random() < 0.7:
+            program.append(Statement(rng.choice(("cluster", "cluster", "cluster", "block", "warp"))))
+    return [Statement("cluster"), *program, Statement("cluster")]
 
 
 def a_meeting(rng: random.Random, spaces, some: bool) -> Statement:
@@ -130,14 +159,14 @@ def the_ptx(program: list[Statement]) -> str:
             lines.append(f"and.b32 %r9, %r5, {mask}; setp.ne.u32 %p1, %r9, 0;")
         if s.accesses:
             order = f".{s.order}.{s.scope}" if s.order else ""
-            where = f"[words+{s.at}]" if s.space == "shared" else f"[%rd1+{s.at}]"
+            where = f"[{BASES[s.space]}+{s.at}]"
             kind = {1: "u8", 2: "u16", 4: "u32", 8: "u64"}[s.width]
             value = {1: "%rs1", 2: "%rs1", 4: "%r8", 8: "%rd2"}[s.width]
             # each byte of it is different from what others write, and not 0
             lines.append(f"mad.lo.u32 %r8, %r13, 16, {0x1010101 * (number + 1)};")
             lines.append("cvt.u16.u32 %rs1, %r8; cvt.u64.u32 %rd2, %r8; shl.b64 %rd3, %rd2, 32;")
             lines.append("or.b64 %rd2, %rd2, %rd3;")
-            op, target = f"{s.what}{order}.{s.space}", value
+            op, target = f"{s.what}{order}.{'shared::cluster' if s.space == 'other' else s.space}", value
             lines.append(
                 {
                     "ld": f"@%p1 {op}.{kind} {target}, {where};",
@@ -157,20 +186,24 @@ def the_ptx(program: list[Statement]) -> str:
             lines.append(f"@%p1 bar.warp.sync {mask};")
         else:
             lines.append(
-                {"block": "bar.sync 0;", "warp": "bar.warp.sync 0xffffffff;", "grid": "barrier.sync.grid 0;"}[
-                    s.what
-                ]
+                {
+                    "block": "bar.sync 0;",
+                    "warp": "bar.warp.sync 0xffffffff;",
+                    "grid": "barrier.sync.grid 0;",
+                    "cluster": "barrier.cluster.arrive; barrier.cluster.wait;",
+                }[s.what]
             )
     number = " ".join(
         f"setp.eq.u32 %p1, %r4, {1000 * block + thread}; "
         f"@%p1 mov.u32 %r5, {1 << actor}; @%p1 mov.u32 %r13, {0x1010101 * actor};"
         for actor, (block, thread) in enumerate(ACTORS)
     )
-    body = "\n".join(lines)
+    body, cluster = "\n".join(lines), ".reqnctapercluster 2" * any(s.what == "cluster" for s in program)
+    reach = "mov.u32 %r14, words; xor.b32 %r9, %r2, 1; mapa.shared::cluster.u32 %r14, %r14, %r9;"
     return f""".version 9.0
     .target sm_90
     .address_size 64
-    .visible .entry k(.param .u64 out) {{
+    .visible .entry k(.param .u64 out) {cluster} {{
         .reg .pred %p<3>; .reg .b16 %rs<3>; .reg .b32 %r<16>; .reg .b64 %rd<6>;
         .shared .align 8 .b8 words[{DATA + FLAGS}];
         ld.param.u64 %rd1, [out];
@@ -178,6 +211,7 @@ def the_ptx(program: list[Statement]) -> str:
         mov.u32 %r5, 0; mov.u32 %r13, 0; {number}
         shr.u32 %r9, %r1, 5; mov.u32 %r11, 1; shl.b32 %r11, %r11, %r9;
         mov.u32 %r9, %laneid; mov.u32 %r12, 1; shl.b32 %r12, %r12, %r9;
+        {reach if cluster else ""}
         {body}
         ret;
     }}"""
@@ -200,8 +234,10 @@ def run(program: list[Statement]) -> tuple[bool, list[tuple[int, int]]]:
     region = space.add(np.zeros(DATA + FLAGS, np.uint8), "out", 4)
     params = {"out": np.frombuffer(region.base.to_bytes(8, "little"), np.uint8)}
     code = Program(the_ptx(program), "k", "k", space)
-    launch = Launch((2, 1, 1), (96, 1, 1), 0, params)
+    launch = Launch((2, 1, 1), (96, 1, 1), 0, params, (2 if code.function.cluster else 1, 1, 1))
     Machine(code, space, launch, [order]).run()
+    sites = [n for n, instr in enumerate(code.sites) if instr.opcode in ("ld", "st", "atom")]
+    order.made = [(sites.index(site), actor) for site, actor in order.made]
     region.data[:] = 0  # or each store would leave the word as it is
     races = Races()
     try:
@@ -224,6 +260,7 @@ class HappensBefore:
                 meeting = {
                     "block": (block,),
                     "grid": (),
+                    "cluster": (),
                     "warp": (block, thread // 32),
                     "warps": (block,) if thread // 32 in s.who else None,
                     "lanes": (block, thread // 32) if thread % 32 in s.who else None,
@@ -260,7 +297,7 @@ class HappensBefore:
             if not s.order:
                 continue
             block = ACTORS[actor][0]
-            place = (s.space, s.at, block if s.space == "shared" else None)
+            place = s.home(block), s.at
             if s.what in READS:
                 for writer in chains.get(place, ()):
                     for fence in fences:
@@ -293,14 +330,14 @@ class HappensBefore:
 
 
 def overlap(a: Statement, b: Statement) -> bool:
-    return a.space == b.space and a.at < b.at + b.width and b.at < a.at + a.width
+    return (a.space == "global") == (b.space == "global") and a.at < b.at + b.width and b.at < a.at + a.width
 
 
 def clashes(a: Statement, b: Statement, x, y) -> bool:
-    if x == y or not overlap(a, b) or (a.space == "shared" and x[0] != y[0]) or a.what == b.what == "ld":
+    if x == y or not overlap(a, b) or a.home(x[0]) != b.home(y[0]) or a.what == b.what == "ld":
         return False
     if a.order and b.order:
-        return a.space == "global" and x[0] != y[0] and "cta" in (a.scope, b.scope)
+        return x[0] != y[0] and "cta" in (a.scope, b.scope)
     return True
 
 
@@ -335,7 +372,7 @@ def may_be_missed(program: list[Statement], made: list[tuple[int, int]], one, ot
     """
     if level == "whole":
         return False
-    if level == "flags" and any(s.order and overlap(s, program[one[0]]) for s in program):
+    if level in ("flags", "cluster") and any(s.order and overlap(s, program[one[0]]) for s in program):
         return True
     statements = [n for n, s in enumerate(program) if s.accesses]
     order = [(statements[site], "access", actor) for site, actor in made]
@@ -367,7 +404,7 @@ def verdicts(seeds, level: str) -> dict[str, list[int]]:
     return seen
 
 
-LEVELS = ["whole", "some", "flags"]
+LEVELS = ["whole", "some", "flags", "cluster"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -490,3 +527,17 @@ def test_a_sanitizer_without_atomics_does_not_agree(monkeypatch):
 
     monkeypatch.setattr(Races, "accessed", without_atomics)
     assert any(judge(seed, "whole") == "silence" for seed in range(120))
+
+
+def test_a_cluster_without_its_barrier_or_without_its_neighbours_accesses_does_not_agree(monkeypatch):
+    accessed = Races.accessed
+
+    def at_home(self, machine, group, site, access, offset, width, space, what, values):
+        if space != "cluster":
+            accessed(self, machine, group, site, access, offset, width, space, what, values)
+
+    with monkeypatch.context() as forgets:
+        forgets.setattr(Races, "accessed", at_home)
+        assert any(judge(seed, "cluster") == "silence" for seed in range(20))
+    monkeypatch.setattr(Races, "waited", lambda *rest: None)
+    assert any(judge(seed, "cluster") == "false alarm" for seed in range(20))

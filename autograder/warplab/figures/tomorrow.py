@@ -123,8 +123,8 @@ def levels(card="h100-sxm"):
         fig,
         alt=f"Bytes moved for a thousand operations by five kernels. {'; '.join(said)}. At the BF16 peak of "
         f"an {facts.short} the port of shared memory has {port:.1f}.",
-        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The vertical line is what 128 bytes a "
-        f"clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
+        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The vertical line is what 128 bytes "
+        f"a clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
         "(green) are slower than the peak.",
         evidence=["theory"],
     )
