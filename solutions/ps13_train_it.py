@@ -1167,8 +1167,8 @@ with when_written():
 # %% [markdown]
 # ## One product climbed
 #
-# The last step is the product that your network trains with. Which earlier step has nearly the same bound? Count it; then, if
-# you like, put the best of your versions in its place and count again. The second cell shows the whole log and
+# The last step is the product that your network trains with. Which earlier step is built like it? Count it, and compare the
+# passes of the two: what in its tables makes the difference, if there is one? Then, if you like, put the best of your versions in its place and count again. The second cell shows the whole log and
 # prints its table. Put the table into the cell below it: that is what is handed in, and no points depend on it.
 
 # %%

@@ -46,15 +46,15 @@ def validate(
 @commands.command(rich_help_panel=PANEL)
 def progress(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where your notebooks are (default: the course's exercises/).")
+        Path | None, typer.Argument(help="Where your notebooks are (default: here, else exercises/).")
     ] = None,
     course: Root = None,
 ) -> None:
     """Show what checks gave when you last ran them in your notebooks here. Nothing that grades reads it."""
     from autograder.layout import RELEASE, find_root
-    from warplab.tasks.progress import told_in
+    from warplab.tasks.progress import files_in, told_in
 
-    for text in told_in(folder or find_root(course) / RELEASE):
+    for text in told_in(folder or (Path() if files_in(Path()) else find_root(course) / RELEASE)):
         typer.echo(text)
 
 

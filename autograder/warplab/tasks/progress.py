@@ -89,10 +89,15 @@ def solved(task):
     return bool(one) and one.score >= registry.get(task).points_for(None)
 
 
+def files_in(folder: Path) -> list[Path]:
+    """Those of this folder and of the folders in it."""
+    return sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
+
+
 def told_in(folder: Path) -> list[str]:
     """Of each set with a file in or below a folder its bar, and the minutes from first check to last."""
     told = []
-    for file in sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")}):
+    for file in files_in(folder):
         known = _read(file.parent)
         told += [] if known else [f"{file} cannot be read: the next check in its folder makes it anew\n"]
         for name, mine in sorted(known.items()):
