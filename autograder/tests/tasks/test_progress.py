@@ -154,7 +154,8 @@ def test_what_was_solved_survives_a_restart_and_is_told_apart(folder, monkeypatc
         monkeypatch.setattr("sys.argv", ["autograder", "progress", *where])
         with pytest.raises(SystemExit):
             cli.main()
-        assert "5 minutes from the first check to the last, pauses over 20 left out" in capsys.readouterr().out
+        told = capsys.readouterr().out
+        assert "5 minutes from the first check to the last, pauses over 20 left out" in told
 
 
 @pytest.mark.parametrize(
