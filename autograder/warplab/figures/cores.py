@@ -304,7 +304,7 @@ def crossover(sizes, cpu, gpu=None):
         "CPU, live", (sizes[-1], cpu[-1]), (-9, 3), textcoords="offset points", ha="right", fontsize=10.5
     )
     if gpu is None:
-        said = "GPU: not recorded yet"
+        said = "GPU: none on this machine"
         box = {"facecolor": PAPER, "edgecolor": COLOUR["grey"], "pad": 4}
         ax.text(
             0.97,
@@ -342,7 +342,7 @@ def crossover(sizes, cpu, gpu=None):
         alt=f"Time of one product of two n by n matrices. CPU, live: {times}. {said}.",
         caption="Small products cost what a call costs, large ones what the arithmetic costs. "
         + (
-            "Nobody has recorded the GPU's curve yet."
+            "No GPU was here to draw its curve: recorded ones follow."
             if gpu is None
             else "The curves cross where the GPU starts to win."
         ),
