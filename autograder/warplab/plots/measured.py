@@ -124,7 +124,8 @@ def said_of(measurement):
 def _ticks(axis, values, words):
     """Round numbers, fewer of each power of ten the more powers there are, in words that a person uses."""
     powers = math.log10(max(values) / min(values))
-    subs = (1, 1.5, 2, 3, 5, 7) if powers < 1 else (1, 2, 5) if powers < 2.5 else (1, 3) if powers < 4 else (1,)
+    finest = (1, 1.5, 2, 3, 5, 7) if powers < 1 else (1, 2, 5)
+    subs = finest if powers < 2.5 else (1, 3) if powers < 4 else (1,)
     few = MaxNLocator(4)  # within half a power, where a logarithmic axis has too many for the column
     axis.set_major_locator(few if powers < 0.5 and on_phone() else LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
