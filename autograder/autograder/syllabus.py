@@ -18,6 +18,7 @@ TOGETHER = ((11, 12), (13, 14))  # in one week
 A_DAY = 8  # hours of a workshop
 GIVEN = 2  # weeks for a set
 STUDY = 7  # hours a week; with 6, twelve weeks have no room for sets 3 and 4
+BY_HAND = 5  # points of a set's last question
 MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
 MINUTES = re.compile(r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more")
 HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*(?: \(estimated; the stars? about ([\d.]+) more\))?")
@@ -107,6 +108,8 @@ def read_sets(root: Path) -> list[ProblemSet]:
             points, stars = points + worth, stars + worth * starred
         title, hours = re.search(r"^# Problem set \d+: (.*)$", text, re.MULTILINE), HOURS.search(text)
         after = re.search(r"after\s+chapter\s+(\d+)", text)
+        if points - stars <= BY_HAND:  # nothing but stars: the set is given whole or not
+            stars = 0.0
         if title and hours:
             long = 1.0 if hours[1] == "an" else float(hours[1])
             more = float(hours[2]) if hours[2] else stars and long * stars / points

@@ -274,7 +274,7 @@ def test_the_book_has_its_fourteen_chapters_in_order_and_its_sets():
     assert [name for name in files if name[:2].isdigit()] == [path.stem for path in CHAPTERS]
     assert [int(path.stem[:2]) for path in CHAPTERS] == list(range(1, 15))
     assert [path.name for path in sorted((BOOK.parent / "exercises").glob("ps*"))] == [
-        f"ps{number:02}" for number in range(15)
+        f"ps{number:02}" for number in range(16)
     ]
 
 

@@ -22,10 +22,13 @@ def rows(plan):
 
 def test_chapters_and_sets_are_read_from_what_they_say_of_themselves():
     chapters, sets = read_chapters(ROOT), {one.name: one for one in read_sets(ROOT)}
-    assert [one.number for one in chapters] == list(range(1, 15)) and len(sets) == 15
+    assert [one.number for one in chapters] == list(range(1, 15)) and len(sets) == 16
     fourth = sets["ps04"]
     assert fourth == ProblemSet("ps04", "Matrix multiplication", 4, 4.5, 100, 15, 1.5)
     assert (sets["ps00"].chapter, sets["ps00"].hours, sets["ps12"].chapter) == (0, 1, 8)
+    assert sets["ps15"] == ProblemSet(
+        "ps15", "Tomorrow's kernels", 14, 5, 100, 0, 0
+    )  # stars alone: all or none
 
 
 def test_stars_come_on_top_where_the_head_says_so_and_are_a_share_by_points_elsewhere():

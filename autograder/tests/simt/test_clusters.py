@@ -134,7 +134,14 @@ def test_a_configuration_that_is_none(configuration, said):
         ("cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at its cluster's barrier again"),
         ('asm volatile("barrier.cluster.wait;");', "at which it has not arrived"),
         (f"if (t < 16) {SYNC} __syncthreads();", r"waits at its cluster's barrier for thread \(16, 0, 0\)"),
-        ("out[i] = *cluster.map_shared_rank(s, 2);", "to block 2 of its cluster, which has 2"),
+        (
+            "out[i] = *cluster.map_shared_rank(s, 2);",
+            "reads shared memory of block 2 of its cluster, which has 2",
+        ),
+        (
+            "*cluster.map_shared_rank(s, rank - 1) = t;",
+            "of a block of a rank below 0 or far beyond of its cl",
+        ),
     ],
 )
 def test_what_breaks_the_rules_of_a_cluster_is_told(body, said):

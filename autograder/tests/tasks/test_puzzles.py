@@ -12,7 +12,7 @@ from autograder.sandbox import student
 from warplab import check
 from warplab.puzzles import blank
 
-SETS = tuple(f"ps{number:02}" for number in range(1, 15))
+SETS = tuple(f"ps{number:02}" for number in range(1, 16))
 BY_HAND = {
     "ps01/place": lambda row, col, width: row * width + col,
     "ps01/idle": (86 * 16 - 1366) * 768,  # 85.375 blocks are 86; 768 is 48 blocks exactly
@@ -71,6 +71,10 @@ BY_HAND = {
     "ps14/places": "no",
     "ps14/spacing": 1 / 16,  # 1,000,000 is below 2**20
     "ps14/powers": 0,
+    "ps15/borders": 3 * 2 * 64,
+    "ps15/expected": 32 * 64 * 4,
+    "ps15/parity": 0,  # steps 1, 4 and 7 share a barrier: phases 0, 1 and 2
+    "ps15/stages": 3,  # 4 * 12,288 is 48 KiB, without the barriers
 }
 
 

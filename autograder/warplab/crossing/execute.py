@@ -12,7 +12,7 @@ from warplab.crossing import findings
 from warplab.crossing.costliest import costliest, counts_memory, spent
 from warplab.crossing.endless import Endless, stopped_after
 from warplab.crossing.explain import Refused, explain
-from warplab.crossing.orders import CopyStep, FillStep, describe
+from warplab.crossing.orders import CopyStep, FillStep, MapOf, describe
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import filled
 from warplab.hardware.target import Target
@@ -23,6 +23,7 @@ from warplab.simt.engine.address_space import AddressSpace, as_bytes
 from warplab.simt.engine.program import Program
 from warplab.simt.errors import LaunchError
 from warplab.simt.frontends.launch import LaunchContext, run
+from warplab.simt.frontends.tensor_map import on_engine, tensor_map
 from warplab.simt.profile import MEMORY, summary
 from warplab.simt.ptx.parser import PTXSyntaxError
 
@@ -139,7 +140,8 @@ class Memory:
         used = {
             i.mods[0] if i.opcode == "extern" else i.opcode for block in program.blocks for i in block.instrs
         }
-        if unseen := used & set(UNCOUNTED) if order.counts else ():
+        uncounted = {*UNCOUNTED} - ({"mbarrier"} if order.mbarriers else set())
+        if unseen := used & uncounted if order.counts else ():
             raise Refused(f"this row counts what threads do with memory, and no counter sees {min(unseen)}")
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
         context = LaunchContext(Target.of(order.arch), observers, replicas=kernel.abi == "triton")
@@ -160,7 +162,10 @@ class Memory:
         return costliest(self.spent, {region.label: name for name, region in self.regions.items()})
 
     def located(self, argument):
-        """(pointer, array) for a buffer's name; a (dtype, number) pair as it is."""
+        """(pointer, array) for a buffer's name, bytes for a tensor map; a (dtype, number) pair as it is."""
+        if type(argument) is MapOf:
+            made = tensor_map(self.arrays[argument.array], argument.box, argument.swizzle)
+            return made.encoded(self.regions[argument.array].base, on_engine, argument.array, "the kernel")
         return (self.regions[argument].base, self.arrays[argument]) if type(argument) is str else argument
 
     def program(self, kernel):
@@ -191,6 +196,8 @@ def parameters(kernel, program, arguments):
     """The kernel's parameters as bytes, in order. Raises Refused where they are not what the PTX declares."""
     declared = program.function.params
     if kernel.abi in ("numba", "mlir"):
+        if any(type(argument) is bytes for argument in arguments):
+            raise Refused(f"{kernel.name} gets a tensor map, which CUDA C++ alone takes: warplab.cuda_kernel")
         described = numba_array if kernel.abi == "numba" else memref
         values = [word for argument in arguments for word in _numba_words(argument, described)]
     else:
@@ -215,6 +222,8 @@ def _numba_words(argument, described):
 
 
 def _c_word(argument, param, kernel):
+    if type(argument) is bytes:
+        return argument
     first, second = argument
     if type(first) is not str:
         return word(first)

@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from warplab.crossing.explain import Refused, still_there
-from warplab.crossing.orders import Kernel, LaunchStep, Order, judges_buffers
+from warplab.crossing.orders import Kernel, LaunchStep, MapOf, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
 from warplab.crossing.values import check_callable, of_form, plain_copy
 from warplab.hardware.device import device, engine_target
@@ -36,6 +36,7 @@ def question(task, case):
     """Argument names, their types as _type() has them, and what the student's plan is called with."""
     outputs = task.result(case.inputs)
     arrays = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, (shape, dtype) in outputs.items()}
+    arrays |= dict.fromkeys(task.maps, np.zeros(128, np.uint8))
     described = [_type((case.inputs | arrays)[name]) for name in task.arguments]
     plan = plain_copy(task.plan_arguments(case.inputs)) if task.plan_entry else None
     asked = {"arguments": list(task.arguments), "types": described, "plan": plan}
@@ -116,11 +117,19 @@ def finish(task, case, answer, host):
     grid, block, shared = checked_plan(shape, task.plan_entry or task.entry, target.limits)
     outputs, inputs = judges_buffers(task, case)
     arguments = tuple(
-        name if name in outputs or name in inputs else _number(case.inputs[name]) for name in task.arguments
+        MapOf(*task.maps[name])
+        if name in task.maps
+        else name
+        if name in outputs or name in inputs
+        else _number(case.inputs[name])
+        for name in task.arguments
     )
     kernels, steps = (told.kernel.checked(),), (LaunchStep(0, grid, block, shared, arguments),)
     results, counts = tuple(outputs), task.counts_of(case)
-    return Order(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts, task.most_s)
+    return Order(
+        *(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts, task.most_s),
+        mbarriers=task.mbarriers,
+    )
 
 
 def _number(value) -> tuple:

@@ -73,17 +73,27 @@ class Empty(Struct, frozen=True, forbid_unknown_fields=True):
         return math.prod(self.shape) * np.dtype(self.dtype).itemsize
 
 
+class MapOf(Struct, frozen=True, forbid_unknown_fields=True):
+    """An argument: the tensor map of a buffer, by which TMA copies boxes of it (warplab.tensor_map)."""
+
+    array: str
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+
 class LaunchStep(Struct, frozen=True, array_like=True, tag="launch", forbid_unknown_fields=True):
     """kernels[kernel][grid, block, shared bytes](*arguments).
 
-    An argument is a buffer's name or a (dtype, number) pair.
+    An argument is a buffer's name, a (dtype, number) pair, or the tensor map of a buffer.
     """
 
     kernel: Annotated[int, Meta(ge=0, lt=MAX_KERNELS)]
     grid: tuple[int, ...]
     block: tuple[int, ...]
     shared: int
-    arguments: Annotated[tuple[str | tuple[Dtype, bool | int | float], ...], Meta(max_length=MAX_ARGUMENTS)]
+    arguments: Annotated[
+        tuple[str | tuple[Dtype, bool | int | float] | MapOf, ...], Meta(max_length=MAX_ARGUMENTS)
+    ]
 
 
 class CopyStep(Struct, frozen=True, array_like=True, tag="copy", forbid_unknown_fields=True):
@@ -111,6 +121,7 @@ class Order:
     inputs: buffers that should not change.
     counts: the counters that the case's row adds up. What takes time of its own is done only for these:
     registers, spills and occupancy, a tenth of a second of the assembler's, and which line costs most.
+    mbarriers: whether kernels may use these, by which threads could pass on what no counter sees.
     most_s: seconds of computing after which it is stopped.
     """
 
@@ -122,6 +133,7 @@ class Order:
     inputs: tuple = ()
     counts: tuple = ()
     most_s: float = MOST_S
+    mbarriers: bool = False
 
     @property
     def allocated(self):
@@ -163,7 +175,8 @@ def judges_buffers(task, case):
         else Empty(tuple(map(int, shape)), np.dtype(dtype).name)
         for name, (shape, dtype) in task.result(case.inputs).items()
     }
-    arrays = {name: case.inputs[name] for name in task.arguments if type(case.inputs.get(name)) is np.ndarray}
+    passed = [*task.arguments, *(array for array, *_ in task.maps.values())]
+    arrays = {name: case.inputs[name] for name in passed if type(case.inputs.get(name)) is np.ndarray}
     return outputs, {name: value for name, value in arrays.items() if name not in outputs}
 
 
@@ -177,7 +190,8 @@ def check_steps(steps, kernels, buffers, limits):
             if step.kernel >= kernels:
                 raise Refused(f"a launch names kernel {step.kernel} of {kernels}")
             checked_plan((step.grid, step.block, step.shared), "launch", limits)
-            names = [argument for argument in step.arguments if type(argument) is str]
+            given = [one.array if type(one) is MapOf else one for one in step.arguments]
+            names = [name for name in given if type(name) is str]
         else:
             names = [step.target, step.source] if type(step) is CopyStep else [step.target]
         for name in names:

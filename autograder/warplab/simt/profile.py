@@ -188,6 +188,8 @@ class Profile(Counts):
             "divergent_branches",
             "branch_efficiency",
             "flops",
+            "operand_bytes",
+            "operand_bytes_alone",
             "registers",
             "shared_bytes",
             "spill_bytes",
@@ -289,7 +291,8 @@ class Profile(Counts):
             )
             rows.append(("atomics", value))
         if self.operand_bytes:
-            rows.append(("wgmma", f"{self.operand_bytes:,} bytes of operands read from shared memory"))
+            alone = f", {self.operand_bytes_alone:,} of them while no copy by TMA is under way"
+            rows.append(("wgmma", f"{self.operand_bytes:,} bytes of operands from shared memory{alone}"))
         return rows
 
     def _levels(self) -> list[tuple[str, str]]:
@@ -491,6 +494,9 @@ def _fill(p: Profile, program, counters: Counters) -> None:
         if kind == "atomic" and space in ("global", "shared"):
             wanted = registers_written(instr, INSTRUCTIONS) & _registers_read(program)
             p.atomic_requests[NCU_ATOMICS[space, "atom" if wanted else "red"]] += traffic.requests
+    for site, alone in counters.alone.items():
+        for c in (p, line_of(program.sites[site])):
+            c.operand_bytes_alone += alone
     p.lines = sorted(lines.values(), key=lambda entry: (entry.file, entry.line))
 
 

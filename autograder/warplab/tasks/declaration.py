@@ -40,6 +40,9 @@ class Task:
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
                  lost to atomics there: a plain load or store does the same, and chapters count those
+    mbarriers    whether its kernels wait at mbarriers. A structure row of another task refuses these: no
+                 counter sees what threads could pass on by them
+    maps         {argument: (input, box, swizzle)}: arguments that are tensor maps of input arrays
     keeps        what a row keeps of its points though the numbers of its runs are right, by what the engine
                  warned of: "race" in global memory (in shared memory it stops the kernel), or "other": a
                  barrier that threads leave behind, an exchange without a lane. A task that wants other
@@ -69,6 +72,8 @@ class Task:
     arguments = ()
     returns = {}
     atomics = False
+    mbarriers = False
+    maps = {}
     keeps = {"race": 0.0, "other": 0.5}
     not_as_usual = ""
     needs = ""

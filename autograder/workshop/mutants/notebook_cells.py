@@ -9,6 +9,8 @@ COMMENT = re.compile(
     r"(^\s*|\s{2,})#+( .*)?$|(?<=\S)\s{2,}// .*$|^\s*// .*$"
 )  # of Python, and of C++ where it stands alone or behind a statement
 
+GIVEN = re.compile(r'def |[A-Z]+ = r"""')
+
 
 def code_cells(path: Path) -> list[tuple[str, str]]:
     """(marker, blank-padded source) of each code cell: padding keeps the line numbers of the file."""
@@ -27,14 +29,14 @@ def code_cells(path: Path) -> list[tuple[str, str]]:
 def cells_for(notebook: Path, short: str) -> list[str]:
     """Sources of the cells that a task's solution needs, its own last.
 
-    Those are the cells before the set's first solution, other solutions, and given functions. KeyError if no
-    cell is marked with solution="short".
+    Those are the cells before the set's first solution, other solutions, and given functions, of Python or in
+    a text of C++. KeyError if no cell is marked with solution="short".
     """
     needed: list[str] = []
     begun = False
     for marker, source in code_cells(notebook):
         begun = begun or "solution=" in marker
-        if not begun or "solution=" in marker or source.lstrip().startswith("def "):
+        if not begun or "solution=" in marker or GIVEN.match(source.lstrip()):
             needed.append(source)
         if f'solution="{short}"' in marker:
             return needed

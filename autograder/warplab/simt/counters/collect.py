@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from warplab.simt.engine.async_copies import WORD
+from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.effects import effects_of
@@ -143,6 +145,7 @@ class Counters(Observer):
     def __init__(self):
         self.traffic: dict[tuple[int, str], Traffic] = {}
         self.execution: dict[int, Execution] = {}
+        self.alone: dict[int, int] = {}  # by site, bytes
         self.busiest = 0
         self._issued = Issued()
 
@@ -170,6 +173,8 @@ class Counters(Observer):
         t = self.traffic.get((site, space))
         if t is None:
             if machine.program.sites[site].opcode == "wgmma":
+                alone = self._alone(machine, group, access) * width
+                self.alone[site] = self.alone.get(site, 0) + alone
                 return  # the Tensor Cores read their operands: no request of the warp's
             t = self.traffic[site, space] = Traffic()
         t.requests += group.warps
@@ -198,6 +203,15 @@ class Counters(Observer):
             wavefronts, ideal = access.pattern[key]
             t.wavefronts += wavefronts
             t.ideal += ideal
+
+    def _alone(self, machine, group, access) -> int:
+        """How many of these places, which a product reads, lie in blocks to which nothing is under way."""
+        watch = next((o for o in machine.observers if type(o) is BulkWatch), None)
+        filled = [words * WORD for copies in watch.filling.values() for words in copies] if watch else []
+        busy = np.unique(np.concatenate([*filled, np.zeros(0, np.int64)]) // machine.shared_stride)
+        free = ~np.isin(access.offset // machine.shared_stride, busy)
+        # of a small operand several lanes of a warp group read the same places
+        return np.unique((group.lanes // 128 << 40 | access.offset)[free]).size
 
     def bulk(self, machine, group, site, access, width, space, what, values):
         t = self.traffic.setdefault((site, "tma"), Traffic())

@@ -108,7 +108,8 @@ class Counts:
     and its kin those to other blocks of its cluster.
 
     ``operand_bytes``: what the Tensor Cores read from shared memory for ``wgmma``, each warp group its A
-    and B. No request is counted for them.
+    and B. No request is counted for them. ``operand_bytes_alone``: those of products that are started while
+    nothing that TMA brings to the block is under way.
     """
 
     global_load: Global = field(default_factory=Global)
@@ -130,6 +131,7 @@ class Counts:
     divergent_branches: int = 0
     flops: int = 0
     operand_bytes: int = 0
+    operand_bytes_alone: int = 0
 
     @property
     def global_read(self) -> Global:

@@ -20,6 +20,7 @@ from warplab.simt.engine.movement import space_of
 from warplab.simt.errors import ClusterMisuse, OutOfBounds
 
 RANK_SHIFT, WITHIN = np.uint64(24), np.uint64((1 << 24) - 1)
+NO_RANK = np.uint32(254)  # stands for -1 and whatever is beyond: addresses of shared memory have 32 bits
 OTHERS = np.uint64(1 << 24)  # addresses from here on are other blocks'
 WINDOWS = np.uint64((1 << 60) - 1)
 SHARED, CLUSTER = np.uint64(WINDOW["shared"]), np.uint64(WINDOW["cluster"])
@@ -68,16 +69,12 @@ def mapa(code, instr):
 
 
 def mapped(memory, group, site: int, address, rank, generic: bool):
-    size, own = group.machine.cluster_size, group.special("%cluster_ctarank")
+    own = group.special("%cluster_ctarank")
 
     def who(wrong) -> str:
         return group.machine.thread_name(group.lanes[np.argmax(np.broadcast_to(wrong, group.lanes.shape))])
 
-    if (beyond := rank >= size).any():
-        asked = int(rank[np.argmax(beyond)])
-        text = f"{who(beyond)} maps an address to block {asked} of its cluster, which has {size}"
-        hint = "the rank, and the cluster's size: __cluster_dims__, or the launch's"
-        raise memory.program.error(ClusterMisuse, site, text, hint)
+    rank = np.minimum(rank, NO_RANK)  # no mistake yet: a compiler moves mapa before the question for the rank
     outside = (address >> SPACE_SHIFT) & ~np.uint64(2) != 1 if generic else address >> SPACE_SHIFT != 0
     if outside.any():
         text = f"{who(outside)} maps an address that is not in shared memory"
@@ -129,7 +126,7 @@ def blocks_of(machine, lanes: np.ndarray, rank) -> np.ndarray:
 def reached(machine, group, address) -> Access:
     """The access by addresses of a cluster's shared memory; bounds hold within each block."""
     within, rank = (address & WITHIN).view(np.int64), (address >> RANK_SHIFT).view(np.int64) - 1
-    # far beyond the last block's: the bounds check refuses it
+    # far beyond the last block's: the bounds check refuses it (loadstore's fault)
     within = within + np.where(rank >= machine.cluster_size, 1 << 40, 0)
     rank = np.minimum(rank, machine.cluster_size - 1)
     own = machine.block_of_lane[group.lanes]

@@ -18,7 +18,7 @@ from warplab.simt.engine.groups import joined
 from warplab.simt.engine.indices import last_index
 from warplab.simt.engine.taint import Tainted, loaded, origins_of
 from warplab.simt.engine.wrapped import plain
-from warplab.simt.errors import MisalignedAccess, OutOfBounds, UseAfterFree
+from warplab.simt.errors import ClusterMisuse, MisalignedAccess, OutOfBounds, UseAfterFree
 from warplab.simt.observer import Observer
 
 Watch = TypeVar("Watch", bound=Observer)
@@ -318,6 +318,12 @@ class LoadStoreUnit:
                 raise self.program.error(OutOfBounds, site, message, hint)
             message += f", {_extent(region)}"
             hint += _other_name(region, at)
+        elif space == "cluster" and access.within[bad[0]] >> 40:
+            rank, blocks = int(access.source[bad[0]] >> clusters.RANK_SHIFT) - 1, self.machine.cluster_size
+            asked = f"block {rank}" if rank < clusters.NO_RANK else "a block of a rank below 0 or far beyond"
+            message = f"{who} {does} shared memory of {asked} of its cluster, which has {blocks}"
+            hint = "the rank given to map_shared_rank or mapa, and the cluster's size: __cluster_dims__"
+            raise self.program.error(ClusterMisuse, site, message, hint)
         elif space != "local":
             message += f", {self.program.shared_extent(at, size)}"
             if space == "shared" and at >= clusters.OTHERS:
