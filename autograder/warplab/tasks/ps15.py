@@ -20,7 +20,7 @@ SUMMED = (PLAIN, "zeros", "equal", "negative", "ties")  # what may stand in an a
 
 
 @task("ps15/smooth", points=30)
-class Smooth(KernelTask):
+class SmoothInCluster(KernelTask):
     """out[i] = x[i - r] + ... + x[i + r], zeros beyond the ends; four blocks of 256 numbers a cluster."""
 
     entry = "smooth"
