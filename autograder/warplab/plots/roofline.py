@@ -82,8 +82,11 @@ def _draw_rail(ax, kernel, rail, height, colours):
     by_hand = isinstance(kernel, tuple)
     for level, value in rail.items():
         hollow = level == L2 and not by_hand and kernel.caches is not None
-        style = {"marker": "s" if by_hand else COUNTED["marker"], "markersize": 8, "color": colours[level]}
-        ax.plot([value], [height], markerfacecolor=PAPER if hollow else colours[level], zorder=4, **style)
+        style = {"marker": "s" if by_hand else COUNTED["marker"], "color": colours[level]}
+        style |= (
+            {"markersize": 12, "zorder": 3} if hollow else {"markersize": 8, "zorder": 4}
+        )  # around a full one
+        ax.plot([value], [height], markerfacecolor=PAPER if hollow else colours[level], **style)
 
 
 def _intensities(name, kernel, device, roofs) -> dict[str, float]:
