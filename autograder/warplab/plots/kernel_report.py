@@ -135,7 +135,8 @@ class KernelReport:
     def _filled(self, form: str, **more) -> str:
         more |= {"l1": L1, "words": WORDS, "sections": SECTIONS, "memory": memory_of(self.device)}
         more["wavefronts"] = lambda line: sum(map(line.passes, PASSES))
-        names = [metric for rows in SECTIONS.values() for _, metric, *_ in rows if "_op_tma_" in metric]
+        every = [metric for rows in SECTIONS.values() for _, metric, *_ in rows]
+        names = [metric for metric in every if "_op_tma_" in metric or "_dshared_" in metric]
         more["unknown"] = names if number_of(self.profile.arch) < 90 else []  # to ncu on such a device
         template = f"kernel_report.{form}.j2"
         return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)

@@ -116,7 +116,7 @@ class KernelRules:
         if w.threads % 32:
             yield self._found("Block Size", idle=-w.threads % 32)
         if w.blocks < w.sms:
-            yield self._found("Small Grid", share=1 - w.blocks / w.sms)
+            yield self._found("Small Grid", s="s" * (w.blocks > 1), share=1 - w.blocks / w.sms)
         elif 1 <= whole <= 4 and rest and w.waves < 0.8 * (whole + 1):
             left = w.blocks - int(whole) * w.wave
             yield self._found("Tail Effect", whole=whole, left=left, share=1 / (whole + 1))
