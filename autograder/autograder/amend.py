@@ -138,6 +138,8 @@ def new_rubric(course: Course) -> Change:
             new = round(min(max(score + more, 0.0), worth[cell]), 2)
             changed = {f"comment {cell}": (comment, mended), f"score {cell}": (score, new)}
             entered[student] = entered.get(student, {}) | changed
+    if not entered:
+        raise UserError("no ticked item has other points or words in solutions/ than in the comments")
     told = f"the rubric of {course.assignment.name}'s written answer was changed"
     return course.change(told, quiet=True, entered=entered)
 

@@ -124,7 +124,7 @@ def similar(
     for group in linked[:20]:
         cells = ", ".join(f"{cell} ({count})" for cell, count in group.cells.items())
         tell(console, f"{', '.join(group.students)}: {cells}, up to {100 * group.most:.0f} %")
-    count = f"{len(linked)} groups, {len(found)} pairs"
+    count = f"{len(linked)} group{'s' * (len(linked) != 1)}, {len(found)} pair{'s' * (len(found) != 1)}"
     tell(console, f"{count} from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}")
 
 
@@ -255,7 +255,7 @@ def requests(
     console.print(table)
     open_ = sum(not row["answer"] for row in rows)
     file = shown(out / f"{assignment}.requests.csv", root)
-    tell(console, f"{len(rows)} requests, {open_} without an answer; enter answers in {file},")
+    tell(console, f"{len(rows)} request{'s' * (len(rows) != 1)}, {open_} without an answer; enter answers in {file},")
     tell(console, f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
 
 

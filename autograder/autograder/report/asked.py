@@ -35,10 +35,13 @@ def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
     """(points, rows that lost some) of a task, as they were judged."""
     cells = (record and record["verdict"] or {"cells": {}})["cells"].values()
     mine = [cell for cell in cells if task in (cell["task"], cell["grade_id"])]
+    if not mine:
+        named = ", ".join(dict.fromkeys(cell["task"] or cell["grade_id"] for cell in cells))
+        return "", f"no task of this name; there are {named}" if named else "no work was judged"
     points = " + ".join("open" if cell["points"] is None else f"{cell['points']:g}" for cell in mine)
     lost = [line for cell in mine for line in cell["lines"] if line["state"] in ("partial", "lost")]
     told = [f"{line['title']} {line['points']:g} of {line['max']:g}: {line['reason']}" for line in lost]
-    return f"{points} of {sum(cell['max'] for cell in mine):g}" if mine else "", "; ".join(told)
+    return f"{points} of {sum(cell['max'] for cell in mine):g}", "; ".join(told)
 
 
 def list_requests(

@@ -236,6 +236,7 @@ def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
         ("extend ps01 ada --hours -1", "expected 0 to 8,784"),
         ("extend ps01 ada --hours nan", "expected 0 to 8,784"),
         ("extend ps01 ada --hours 1e300", "expected 0 to 8,784"),
+        ("rubric ps01", "no ticked item has other points or words"),
         ("regrade ps01 --unsafe --task ps01/launch", "no task"),
         ("regrade ps01 --unsafe --task ps02/launch_plan", "no task"),
     ],

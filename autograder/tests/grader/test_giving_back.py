@@ -185,9 +185,13 @@ def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_
     grade(root)
     output = say(root, "requests", "ps01")
     table = root / "grades/ps01.requests.csv"
-    assert "right 0 of 15: seen" in table.read_text() and "1 requests, 1 without an answer" in output
+    assert "right 0 of 15: seen" in table.read_text() and "1 request, 1 without an answer" in output
     table.write_text(table.read_text().rstrip("\n").removesuffix(",") + ",It is; 15 points.\n")
     assert "0 without an answer" in say(root, "requests", "ps01"), "an answer stays"
+    (root / "submitted/ada/ps01/regrade.md").write_text("### Task\nps01/lunch\n### Why\nI think so")
+    assert "no task of this name; there are " in say(root, "requests", "ps01") + table.read_text()
+    (root / "submitted/ada/ps01/regrade.md").unlink()
+    say(root, "requests", "ps01")
     before = scores(root)
     grade(root)
     assert scores(root) == before
