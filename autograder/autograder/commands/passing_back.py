@@ -255,7 +255,8 @@ def requests(
     console.print(table)
     open_ = sum(not row["answer"] for row in rows)
     file = shown(out / f"{assignment}.requests.csv", root)
-    tell(console, f"{len(rows)} request{'s' * (len(rows) != 1)}, {open_} without an answer; enter answers in {file},")
+    count = f"{len(rows)} request{'s' * (len(rows) != 1)}"
+    tell(console, f"{count}, {open_} without an answer; enter answers in {file},")
     tell(console, f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
 
 

@@ -335,7 +335,7 @@ PLACES = st.builds("/".join, st.lists(WORDS, max_size=3).flatmap(lambda up: NAME
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(places=st.lists(PLACES, max_size=8), inner=st.lists(PLACES, max_size=3, unique=True), old=st.booleans())
+@given(st.lists(PLACES, max_size=8), st.lists(PLACES, max_size=3, unique=True), st.booleans())
 def test_no_file_of_an_archive_is_lost(course, tmp_path_factory, places, inner, old):
     """As many files as there are were taken or are told, each with a reason, whatever they are called.
 
