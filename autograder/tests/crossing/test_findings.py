@@ -199,6 +199,7 @@ def test_lines_of_several_launches_are_added_up():
         ("`losses` has 33 numbers, expected 20 numbers", "too many or missing"),
         ("`replicas` has a single number, no row, expected 10 numbers", "take the place of the last"),
         ("`card`: got a dict, expected a whole number", "the thing itself"),
+        ("`verdict`: got a str ('SIZES'), expected a whole number", "in quotation marks"),
         ("what goes into each of the 5 layers is kept, as `plain` keeps it", "still held"),
         ("RuntimeError: element 0 of tensors does not require grad", "has noted nothing"),
         ("RuntimeError: function AgainBackward returned an incorrect number of gradients", "How many inputs"),
