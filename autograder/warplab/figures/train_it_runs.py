@@ -254,6 +254,6 @@ def by_kernel(found):
             f"{name}, {moved:,.0f} bytes: written by {' and '.join(by)}, read by {' and '.join(of)}"
             for moved, name, by, of in found.between[:4]
         )
-        lines.append(f"Written by one kernel and read by another: {'; '.join(passed)}.")
+        lines.append(f"What fusing could save, most bytes first: {'; '.join(passed)}.")
     told = "; ".join(f"{name}: {n:g} launches, {moved:,.0f} bytes" for name, (n, moved) in reversed(rows))
     return plots.show(fig, alt=f"Bytes of a step by kernel. {told}.", caption=" ".join(lines))
