@@ -151,7 +151,7 @@ print(f"global memory: {p.global_read.sectors} sectors; other blocks: {p.distrib
 # %% [markdown]
 # ## The words of TMA
 #
-# The next two kernels use the instructions of chapter 14. Each has a function here; a `unsigned` in their arguments is a place in
+# The next two kernels use the instructions of chapter 14. Each has a function here; an `unsigned` in their arguments is a place in
 # shared memory, which `at(array)` gives.
 #
 # | call | what it does |
@@ -428,8 +428,8 @@ print(
 # **Guess first.** Your `smooth` runs on 4,096 samples, 16 blocks in four clusters. How many sectors does it read from global memory for r = 8,
 # for r = 64 and for r = 256? Write your guesses in the place of `...`, then run the cell.
 #
-# **Then explain.** Why does a cluster of four save less than three quarters of the halos' sectors, and when would it save nothing worth having? Both other kernels ask
-# TMA with one thread. Which wait is left in `row_energy` that `wgmma_product` does not have, and what would it take to remove it there? About 150 words.
+# **Then explain.** What share of the halos' sectors do clusters of four save, here and in a recording without end, and when is that worth little? In both other kernels one thread
+# asks TMA. Which wait is left in `row_energy` that `wgmma_product` does not have, and what would it take to remove it there? About 150 words.
 
 
 # %%
@@ -447,8 +447,8 @@ with when_written():
 # **Sample answer.** 518, 560 and 704. The samples themselves are 512 sectors. There are three borders between clusters, and across each r / 8 sectors go either
 # way; the two ends of the array need none.
 #
-# Without clusters there are 15 borders between 16 blocks, with them three: four fifths are saved here, and for a long array three quarters, since one of four borders is left. In sectors that is worth much
-# only while the halo is not small beside the block: with r = 8 and no clusters it would be 542 sectors, 6 % of which are halos. And L2 may have the neighbour's samples anyway, so that HBM sees no difference.
+# Without clusters there are 15 borders between 16 blocks, with them three: four fifths are saved here, and in a long recording three quarters, since one of four borders is left. That is worth
+# little where the halo is small beside the block: with r = 8 and no clusters 542 sectors would be read, of which 30 are halos. And L2 may have the neighbour's samples anyway, so that HBM sees no difference.
 #
 # `row_energy` has one tile: nobody adds up while TMA fills it, and TMA rests while they add. A ring of two tiles with a barrier each,
 # the next one asked for before the wait, removes that: 16 KiB in place of 8, and the meeting at the end of a step then guards the tile of the step before.

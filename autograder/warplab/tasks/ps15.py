@@ -139,7 +139,8 @@ class RowEnergy(KernelTask):
             drawn("tile", 2 * ROWS, COLS),
             drawn("steps", ROWS, COLS * rng.integers(5, 9)),
             drawn("steps", 3 * ROWS, COLS * 2),
-            drawn("ragged", ROWS * 2 + rng.integers(1, ROWS), COLS * 3 + 4 * rng.integers(1, 16)),
+            drawn("ragged", ROWS + rng.integers(26, ROWS), COLS * rng.integers(4, 8) + 4),
+            drawn("ragged", 2 * ROWS + rng.integers(1, 8), COLS * 3 - 4 * rng.integers(1, 15)),
             drawn("ragged", rng.integers(1, 8), 4 * rng.integers(1, 8)),
             drawn("requests", 2 * ROWS, COLS * 6),
             drawn("banks", 2 * ROWS, COLS * 4),
@@ -166,16 +167,22 @@ class RowEnergy(KernelTask):
         return {"out": sum_tolerance(inputs["cols"], expected["out"])}
 
     def bounds(self, inputs):
-        """Requests: one for a tile. Who lets each of four warps ask has four times as many.
+        """Requests: one of 8 KiB for a tile, and none behind the last.
 
         Banks: 32 lanes that read 32 neighbouring numbers take one wavefront, 64 for a tile, and whoever keeps
         the sums of a tile in shared memory 32 more. A thread that goes along a row of its own takes 32
         wavefronts for 32 numbers.
         """
         tiles = inputs["rows"] // ROWS * (inputs["cols"] // COLS)
-        wavefronts = tiles * ROWS * COLS / 32
+        box, wavefronts = ROWS * COLS * 4, tiles * ROWS * COLS / 32
         return {
-            "requests": Bound("tma_load.requests", tiles, 3 * tiles, "requests of TMA", tiles),
+            "requests": Bound(
+                "tma_load.shared_bytes",
+                1.02 * tiles * box,
+                3 * tiles * box,
+                "bytes that TMA writes into shared memory",
+                tiles * box,
+            ),
             "banks": Bound(
                 "shared_read.wavefronts",
                 1.6 * wavefronts,

@@ -127,7 +127,7 @@ def wgmma(code, instr):
         _multiply(code, instr)
     elif form in ("fence", "commit_group"):
         code.emit(f"wgmma.products(memory).{form.removesuffix('_group')}(group)")
-    elif form == "wait_group" and [type(o) for o in instr.operands] == [Imm]:
+    elif form == "wait_group" and [o.value >= 0 for o in instr.operands if type(o) is Imm] == [True]:
         code.emit(f"wgmma.wait(memory, group, {int(instr.operands[0].value)})")
     else:
         raise code.unsupported(instr)
