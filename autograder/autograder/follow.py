@@ -68,13 +68,12 @@ def doing(event: Event) -> str:
     """Who is judged now and who waits, in words; "" for an event that does not tell."""
     if event["event"] != "judging":
         return ""
-    students, queued, for_gpu = event["students"], event["queued"], event["for_gpu"]
+    students, queued = event["students"], event["queued"]
     some = ", ".join(students[:NAMED]) + (
         f" and {len(students) - NAMED} more" if len(students) > NAMED else ""
     )
-    waiting = f"{queued - for_gpu} wait for a worker" if queued > for_gpu else ""
-    gpu = f"{for_gpu} for a GPU" if for_gpu else ""
-    return "; ".join(filter(None, (f"now {some}" if some else "", waiting, gpu)))
+    waiting = f"{queued} wait for a worker" if queued else ""
+    return "; ".join(filter(None, (f"now {some}" if some else "", waiting)))
 
 
 def follow(console: Console, grading: Grading) -> list[Row]:

@@ -37,7 +37,7 @@ from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
 from autograder.workers.interrupts import kept, stop_if_asked
 from autograder.workers.pool import Pool, Threads
-from autograder.workers.ruling import Ruling, fault_of, merged, without_grade
+from autograder.workers.ruling import Ruling, fault_of, without_grade
 
 FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
@@ -65,8 +65,7 @@ class GradingJob:
     """One submission on its way: what was found, checked and judged.
 
     attempts, attempt: as in results.StoredRecord; `before` are those of earlier runs. same_file: whether the
-    last run found this notebook, too. ruling: None until it is decided about. untimed: the ruling on it where
-    only the timed rows are still open.
+    last run found this notebook, too. ruling: None until it is decided about.
     """
 
     submission: Submission
@@ -76,7 +75,6 @@ class GradingJob:
     attempt: int = 0
     same_file: bool = False
     ruling: Ruling | None = None
-    untimed: Ruling | None = None
 
     @property
     def id(self) -> str:
@@ -241,7 +239,7 @@ class Grading:
 
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
         """Each job is recorded once, whatever the pool says how often."""
-        commissions = [(self._commission(job, self.pool.first), job) for job in waiting]
+        commissions = [(self._commission(job), job) for job in waiting]
         open_jobs = {one.id: job for one, job in commissions}
         todo = deque(one for one, _ in commissions)
         with contextlib.closing(self.pool.rulings(todo, self.happened)) as rulings:
@@ -249,24 +247,16 @@ class Grading:
                 job = open_jobs.pop(one.id, None)
                 if job is None:
                     self.happened.tell("dropped", student=one.student, submission=one.submission)
-                elif self._is_to_be_timed(ruling) and not job.untimed:
-                    job.untimed, timed = ruling, self._commission(job, "timed")
-                    open_jobs[timed.id] = job
-                    todo.append(timed)
                 else:
-                    job.ruling = merged(job.untimed, ruling, self.assignment) if job.untimed else ruling
+                    job.ruling = ruling
                     yield self._record(book, job)
                     stop_if_asked()
 
-    def _is_to_be_timed(self, ruling: Ruling) -> bool:
-        has_timed = any(spec.rubric == "time" for spec in self.assignment.graded())
-        return self.pool.apart and has_timed and ruling.verdict is not None
-
-    def _commission(self, job: GradingJob, rows: str) -> Commission:
+    def _commission(self, job: GradingJob) -> Commission:
         student, seed = job.submission.student, results.seed_of_round(self.seed, job.round)
-        identity = results.key_of(job.key, student, rows)
+        identity = results.key_of(job.key, student)
         unsafe = is_unsafe(self.pool.isolation)
-        conditions = Conditions(identity, self.version, self.assignment, rows, seed, self.limits, unsafe)
+        conditions = Conditions(identity, self.version, self.assignment, seed, self.limits, unsafe)
         return Commission(student, conditions, functools.partial(self._same_bytes, job), job.id)
 
     def _prepare(self, job: GradingJob) -> None:

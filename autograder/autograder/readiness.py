@@ -196,7 +196,7 @@ def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Itera
     judge = MachineJudge(launcher_for_our_own())
 
     def graded(name: str) -> Check:
-        conditions = Conditions("", "", load_assignment(root, name), "all", SEED, limits)
+        conditions = Conditions("", "", load_assignment(root, name), SEED, limits)
         ruling = judge.rule(conditions, submission(root, name, {"start": "solution"}, "reference"))
         if ruling.verdict is None:
             return _check(f"right answers to {name}", ruling.reason)

@@ -36,9 +36,9 @@ class Grade(Configurable):
     jobs = Int(
         min(4, os.cpu_count() or 1), min=1, help="Submissions at a time, on this machine's threads."
     ).tag(config=True)
-    patience = Float(
-        600.0, min=1.0, help="Seconds to wait for a lost scheduler, a first worker or a last GPU."
-    ).tag(config=True)
+    patience = Float(600.0, min=1.0, help="Seconds to wait for a lost scheduler, or for a worker.").tag(
+        config=True
+    )
     parcels = Unicode(
         help="Judge elsewhere: a folder in which the work is left for `autograder judge`, and found again."
     ).tag(config=True)

@@ -104,17 +104,16 @@ class Verdict:
         return cls(**{**data, "cells": cells})
 
 
-def make_cases(assignment: Assignment, seed: int, rows: str = "all") -> Cases:
+def make_cases(assignment: Assignment, seed: int) -> Cases:
     """The judge's inputs for one seed.
 
     Timed cases are left out where there is no CUDA device: their points stay ungraded.
-    rows: "all", or "untimed" or "timed" where the two are judged apart.
     """
     cases: Cases = {}
     for name in assignment.tasks():
         task = registry.get(name)
-        cases[name] = [] if rows == "timed" else task.cases(seed)
-        if rows != "untimed" and crossing.can_time():
+        cases[name] = task.cases(seed)
+        if crossing.can_time():
             timed = task.timed_cases(seed)
             others = [other for offset in range(1, TIMED_SETS) for other in task.timed_cases(seed + offset)]
             for case in timed:

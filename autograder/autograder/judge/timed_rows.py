@@ -3,10 +3,14 @@
 They run in two executors that share no buffer.
 """
 
-import threading
+import contextlib
+import fcntl
+import os
+import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 
@@ -22,8 +26,6 @@ from warplab.tasks.declaration import KernelTask
 from warplab.tasks.rubric import Case
 from warplab.timing.samples import Unsteady
 
-# submissions are judged in threads; two that are timed together would time each other
-ONE_AT_A_TIME = threading.Lock()
 NEXT_STEP = (
     "`autograder doctor` tries the GPU behind the grader's walls; "
     "with CUDA_VISIBLE_DEVICES=-1 all but the points for time is graded"
@@ -39,11 +41,23 @@ def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, li
     All its samples have limits.timed_seconds, from the moment when it is their turn: starts, warm-up and
     checks included.
     """
-    with ONE_AT_A_TIME:
+    with one_at_a_time():
         budget = Budget(replace(limits, total_seconds=limits.timed_seconds))
         budget.start()
         budget.allowance = Allowance()  # every sample brings its outputs, and none is kept
         return _timed(task, case, order, launcher, budget)
+
+
+@contextlib.contextmanager
+def one_at_a_time() -> Generator[None, None, None]:
+    """In here nobody else of this user's times on this machine, in another thread or process of a judge."""
+    lock = Path(tempfile.gettempdir(), f"autograder-times-{os.getuid()}")
+    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def gpu_problem(launcher: Launcher) -> str:

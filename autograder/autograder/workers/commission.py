@@ -10,21 +10,18 @@ from typing import Any
 from autograder.layout import Assignment, assignment_of
 from autograder.sandbox.limits import Limits
 
-ROWS = ("all", "untimed", "timed")
-
 
 @dataclass(frozen=True)
 class Conditions:
     """Under which one submission is judged: the same wherever that happens.
 
-    version: results.course_version() of the one who asks. rows: "all", or one part of them, where timed rows
-    are judged apart. seed: of one round of inputs. unsafe: without a sandbox.
+    version: results.course_version() of the one who asks. seed: of one round of inputs. unsafe: without a
+    sandbox.
     """
 
     id: str
     version: str
     assignment: Assignment
-    rows: str
     seed: int
     limits: Limits
     unsafe: bool = False
@@ -38,8 +35,6 @@ class Conditions:
     def of(cls, data: bytes) -> Conditions:
         """The inverse of as_bytes. Raises ValueError, TypeError or LookupError for anything else."""
         told: dict[str, Any] = json.loads(data)
-        if told["rows"] not in ROWS:
-            raise ValueError(f"rows is {told['rows']!r}, expected one of {', '.join(ROWS)}")
         read = {"assignment": assignment_of(*told["assignment"]), "limits": Limits(**told["limits"])}
         return cls(**told | read)
 
@@ -60,8 +55,3 @@ class Commission:
     @property
     def id(self) -> str:
         return self.conditions.id
-
-    @property
-    def timed(self) -> bool:
-        """Whether only a GPU can do it."""
-        return self.conditions.rows == "timed"

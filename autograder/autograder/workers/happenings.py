@@ -13,7 +13,7 @@ Event = dict[str, Any]
 # what a person is told of each event; those that are not here are in the log only
 SENTENCES = {
     "waiting": "waiting for {for_what}",
-    "workers": "{judging} of {workers} workers may judge, {threads} submissions at a time; {gpus} have a GPU",
+    "workers": "{judging} of {workers} workers may judge, {threads} submissions at a time",
     "refused": "worker {worker} may not judge: {reason}",
     "worker-joined": "worker {worker} joined",
     "worker-left": "worker {worker} left; what it was judging is judged again by another",

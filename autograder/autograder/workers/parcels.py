@@ -36,7 +36,7 @@ class Parcels:
     asked for are opened.
     """
 
-    first, apart, isolation = "all", False, "on other machines"
+    isolation = "on other machines"
 
     def __init__(self, folder: str, machines: str) -> None:
         self.folder = Path(folder)

@@ -26,17 +26,13 @@ class Pool(Protocol):
     """Judges submissions somewhere.
 
     isolation: how student code runs there. device: name and architecture of what timed rows are timed on.
-    first: the rows that are judged first (as in commission.Conditions). apart: whether the timed ones are
-    judged after them, elsewhere.
     """
 
     isolation: str
     device: tuple[str, str]
-    first: str
-    apart: bool
 
     def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
-        """Judge all of `todo`, in about its order, until it is empty; more may be added between two rulings.
+        """Judge all of `todo`, in about its order, until it is empty.
 
         Closing it stops what runs as soon as that can be.
         """
@@ -45,8 +41,6 @@ class Pool(Protocol):
 
 class Threads:
     """Threads of this process, `jobs` submissions at a time."""
-
-    first, apart = "all", False
 
     def __init__(self, launcher: Launcher, jobs: int = 1) -> None:
         self.judge, self.jobs = MachineJudge(launcher), max(1, jobs)
@@ -64,7 +58,7 @@ class Threads:
                     one = todo.popleft()
                     running[pool.submit(self._rule, one)] = one
                     names = [other.student for other in running.values()]
-                    happened.tell("judging", students=names, queued=len(todo), for_gpu=0)
+                    happened.tell("judging", students=names, queued=len(todo))
                 stop_if_asked()
                 for future in wait(running, MOMENT, FIRST_COMPLETED).done:
                     yield running.pop(future), future.result()

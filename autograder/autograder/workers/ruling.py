@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -67,24 +67,6 @@ class RulingForm(msgspec.Struct, forbid_unknown_fields=True):
 def without_grade(of: str, why: str, machine: str = "", status: str = "not graded") -> Ruling:
     """Nothing was judged, and this is why."""
     return Ruling(of, status, legible(why), machine=machine)
-
-
-def merged(untimed: Ruling, timed: Ruling, assignment: Assignment) -> Ruling:
-    """The ruling on a whole submission: the timed cells of `timed`, everything else of `untimed`."""
-    first, second = untimed.verdict, timed.verdict
-    if first is None or second is None:
-        return untimed if first is None else replace(timed, checked=None)
-    of_time = {spec.grade_id for spec in assignment.graded() if spec.rubric == "time"}
-    fine = first.status == "graded"
-    verdict = replace(
-        first,
-        status=second.status if fine else first.status,
-        reason=second.reason if fine else first.reason,
-        cells={key: second.cells[key] if key in of_time else cell for key, cell in first.cells.items()},
-        seconds=round(first.seconds + second.seconds, 2),
-        cell_errors=second.cell_errors | first.cell_errors,
-    )
-    return replace(untimed, id=timed.id, status=verdict.status, reason=verdict.reason, verdict=verdict)
 
 
 def fault_of(problem: BaseException) -> str:

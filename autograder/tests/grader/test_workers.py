@@ -19,7 +19,6 @@ from autograder import cli, results
 from autograder.follow import Follower, follow
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
-from autograder.layout import assignment_of
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox
 from autograder.settings import grade_settings
@@ -30,7 +29,7 @@ from autograder.workers.commission import Conditions
 from autograder.workers.connecting import Place, opened
 from autograder.workers.happenings import Happenings
 from autograder.workers.pool import Threads
-from autograder.workers.ruling import BadRuling, Ruling, handed_in, merged, read_ruling, without_grade
+from autograder.workers.ruling import BadRuling, Ruling, handed_in, read_ruling
 
 ID = results.key_of("a submission")
 
@@ -76,10 +75,10 @@ def test_a_ruling_crosses_and_is_the_same(course):
 
 
 def test_conditions_cross_without_a_name_and_without_a_folder(course):
-    there = Conditions(ID, "v", course[1], "all", 7, Limits.of(4))
+    there = Conditions(ID, "v", course[1], 7, Limits.of(4))
     data = there.as_bytes()
     here = Conditions.of(data)
-    assert (here.seed, here.limits, here.rows) == (7, Limits.of(4), "all")
+    assert (here.seed, here.limits) == (7, Limits.of(4))
     assert here.assignment.cells == course[1].cells and str(course[0]).encode() not in data
 
 
@@ -125,7 +124,7 @@ def test_an_answer_that_no_judge_of_ours_gives_is_refused(course, damage):
 
 
 def test_a_worker_with_another_version_of_the_course_refuses(course):
-    asked = Conditions(ID, "another version", course[1], "all", 7, Limits.of(4)).as_bytes()
+    asked = Conditions(ID, "another version", course[1], 7, Limits.of(4)).as_bytes()
     told = read_ruling(machine_judge.judge_as_worker(asked, b"{}", "tcp://there"), ID, course[1])
     assert (told.status, told.machine) == ("refused", "tcp://there")
     assert "has another version of the course" in told.reason and "another vers" in told.reason
@@ -138,25 +137,10 @@ def test_a_worker_without_a_sandbox_refuses_with_its_reason(course, monkeypatch)
     monkeypatch.setattr(machine_judge, "choose", none)
     machine_judge.of_this_machine.cache_clear()
     version = machine_judge.course_version_of_this_process()
-    asked = Conditions(ID, version, course[1], "all", 7, Limits.of(4)).as_bytes()
+    asked = Conditions(ID, version, course[1], 7, Limits.of(4)).as_bytes()
     told = read_ruling(machine_judge.judge_as_worker(asked, b"{}"), ID, course[1])
     assert told.status == "refused" and "no sandbox works here" in told.reason
     assert "no sandbox works here" in json.loads(machine_judge.describe_worker(version, False))["refusal"]
-
-
-def test_timed_cells_come_from_the_gpu_and_all_others_from_elsewhere(course):
-    document = json.loads(json.dumps(course[1].document))
-    next(cell for cell in document["cells"] if cell["id"] == "time_it-test")["metadata"]["warplab"][
-        "rubric"
-    ] = "time"
-    timed_set = assignment_of(document, "ps01", "ps01_tiny")
-    first = replace(ruling(course), verdict=verdict(timed_set, 3.0))
-    second = Ruling("f" * 64, "timeout", "a kernel", (), first.checked, verdict(timed_set, 4.0, "timeout"))
-    whole = merged(first, second, timed_set)
-    points = {key: cell.points for key, cell in whole.verdict.cells.items()}
-    assert points == {"launch_plan-test": 3, "time_it-test": 4, "explain": 3}
-    assert (whole.status, whole.verdict.status, whole.verdict.seconds) == ("timeout", "timeout", 1.0)
-    assert merged(first, without_grade("f" * 64, "no GPU"), timed_set).verdict is None
 
 
 class Twice(Threads):
