@@ -25,6 +25,7 @@ from autograder.sandbox.launcher import StartError
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.probe import NAMESPACES, Given
 from autograder.sandbox.view import cuda_obstacle, gpu_devices
+from autograder.user_error import tell
 
 LIMITS = Limits(start_seconds=60, total_seconds=60, memory_mib=512, file_mib=16, disk_mib=32, processes=40)
 CHILDREN = 50
@@ -158,8 +159,6 @@ def _all_gone(watch: socket.socket) -> bool:
 
 def diagnose(console: Console) -> bool:
     """Print which walls hold here and how students' code would be run; whether grading will go ahead."""
-    from autograder.show import tell
-
     works, sandbox = False, SelfSandbox()
     if problem := problem_of():
         tell(console, f"the sandbox does not work here ({problem})")

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autograder.grade import Grading, Row
+from autograder.user_error import tell
 from autograder.workers.happenings import Event, sentence
 
 QUIET = 60.0  # seconds between two lines of a log that say no more than how far it is
@@ -44,15 +45,12 @@ class Follower:
         now = "; ".join(filter(None, (self.pace(), "" if over else self.doing)))
         self.progress.update(self.bar, completed=self.done, now=now.replace("[", "\\["))
         if told := sentence(event):
-            self.tell(told)
+            tell(self.console, told)
         late = over or time.monotonic() - self.last >= QUIET
         if self.progress.disable and event["event"] == "decided" and late:
             self.last = time.monotonic()
-            self.tell(", ".join(filter(None, (f"{self.name}: {self.done} of {self.total}", self.pace()))))
-
-    def tell(self, text: str) -> None:
-        """One line as it is."""
-        self.console.print(text, markup=False, soft_wrap=True)
+            far = f"{self.name}: {self.done} of {self.total}"
+            tell(self.console, ", ".join(filter(None, (far, self.pace()))))
 
     def pace(self) -> str:
         """ "12.5 a minute, about 8 min left"; "" before the first."""

@@ -53,6 +53,9 @@ def for_moodle(place: str) -> str:
     return f"{found[1]}_assignfeedback_file/" if found else ""
 
 
+ARCHIVES = {"canvas": for_canvas, "moodle": for_moodle}
+
+
 def archive(
     assignment: Assignment, out: Path, submissions: Path, name: Callable[[str], str], file: Path
 ) -> Done:

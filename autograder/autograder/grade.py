@@ -238,19 +238,13 @@ class Grading:
         return received
 
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
-        """Each job is recorded once, whatever the pool says how often."""
-        commissions = [(self._commission(job), job) for job in waiting]
-        open_jobs = {one.id: job for one, job in commissions}
-        todo = deque(one for one, _ in commissions)
-        with contextlib.closing(self.pool.rulings(todo, self.happened)) as rulings:
+        """Each job is recorded as soon as it is judged."""
+        jobs = {self._commission(job): job for job in waiting}
+        with contextlib.closing(self.pool.rulings(deque(jobs), self.happened)) as rulings:
             for one, ruling in rulings:
-                job = open_jobs.pop(one.id, None)
-                if job is None:
-                    self.happened.tell("dropped", student=one.student, submission=one.submission)
-                else:
-                    job.ruling = ruling
-                    yield self._record(book, job)
-                    stop_if_asked()
+                jobs[one].ruling = ruling
+                yield self._record(book, jobs[one])
+                stop_if_asked()
 
     def _commission(self, job: GradingJob) -> Commission:
         student, seed = job.submission.student, results.seed_of_round(self.seed, job.round)

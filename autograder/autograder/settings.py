@@ -5,9 +5,10 @@ On the command line `--Grade.name=value` goes before the file, as in nbgrader's 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from pathlib import Path
 
 from traitlets import Bool, Float, Int, TraitError, Unicode
@@ -15,7 +16,12 @@ from traitlets.config import Config, Configurable
 from traitlets.config.loader import DeferredConfigString
 
 from autograder.release.release import nbgrader_config
+from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
+from autograder.workers.connecting import cluster_pool
+from autograder.workers.happenings import Happenings
+from autograder.workers.parcels import Parcels
+from autograder.workers.pool import Pool, Threads
 
 GIVEN = re.compile(r"--Grade\.(\w+)=(.*)")
 
@@ -45,6 +51,27 @@ class Grade(Configurable):
     machines = Unicode(
         "cpu", help="Kind of the machines that judge parcels; another kind judges all again."
     ).tag(config=True)
+
+    @contextlib.contextmanager
+    def pool(
+        self,
+        happened: Happenings,
+        scheduler: str | None = None,
+        workers: int | None = None,
+        unsafe: bool = False,
+    ) -> Generator[Pool, None, None]:
+        """Where is judged: on a cluster, on machines elsewhere, or here. Raises UserError."""
+        if len([*filter(None, (scheduler, workers, self.parcels))]) > 1:
+            raise UserError(
+                "--scheduler, --workers and Grade.parcels each name a place to judge; give one of them"
+            )
+        if self.parcels:
+            yield Parcels(self.parcels, self.machines)
+        elif scheduler or workers:
+            with cluster_pool(happened, scheduler, workers or 1, unsafe, self.patience) as pool:
+                yield pool
+        else:
+            yield Threads(choose(unsafe), self.jobs)
 
 
 def grade_settings(root: Path, words: Iterable[str]) -> Grade:

@@ -9,7 +9,7 @@ from rich.text import Text
 from autograder.grade import Grading, Row
 from autograder.gradebook.changes import ChangedSet, read_changes
 from autograder.gradebook.export import figure
-from autograder.lookalikes import told_apart
+from autograder.user_error import tell
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
@@ -30,11 +30,6 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 
 
-def tell(console: Console, text: str) -> None:
-    """One line as it is: no markup, no wrapping."""
-    console.print(text, markup=False, soft_wrap=True)
-
-
 def grades_table(notebook: str, most: float, rows: list[Row]) -> Table:
     """One line a student: status, points of the `most` of the set, what is still open, why.
 
@@ -45,8 +40,7 @@ def grades_table(notebook: str, most: float, rows: list[Row]) -> Table:
     for name in ("score", "ungraded", "by hand"):
         table.add_column(name, justify="right")
     table.add_column("why")
-    shown = told_apart(row.student for row in rows)
     for row in rows:
         figures = ["" if value is None else figure(value) for value in (row.score, row.ungraded, row.manual)]
-        table.add_row(*(Text(text) for text in (shown[row.student], row.status, *figures, row.reason)))
+        table.add_row(*(Text(text) for text in (row.student, row.status, *figures, row.reason)))
     return table

@@ -1,7 +1,13 @@
-"""The one exception that a person at the command line is meant to see."""
+"""What a person at the command line is meant to see: the one exception, and lines as they are."""
+
+from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class UserError(Exception):
@@ -20,3 +26,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if close:
         return f" (did you mean {' or '.join(close)}?)"
     return f" (known: {', '.join(names)})" if names else ""
+
+
+def tell(console: Console, text: str) -> None:
+    """One line as it is: no markup, no wrapping."""
+    console.print(text, markup=False, soft_wrap=True)

@@ -99,7 +99,7 @@ def graded_without_walls_where_none_stand():
     try:
         choose()
     except NoSandbox as problem:
-        for module in (grade, sys.modules.get("autograder.workers.connecting")):
+        for module in (grade, sys.modules.get("autograder.settings")):
             if module is not None:
                 module.choose = lambda unsafe=False: choose(unsafe=True)
         warnings.warn(f"grading is tested without a sandbox: {problem}", stacklevel=1)

@@ -12,9 +12,8 @@ import traceback
 
 from nbgrader.apps import nbgraderapp
 
-from autograder import cli, follow, grade  # noqa: F401 - what the commands import when they begin
+from autograder import cli, follow, grade, settings  # noqa: F401 - what the commands import when they begin
 from autograder.sandbox import forked
-from autograder.workers import connecting  # noqa: F401
 
 
 def descriptors():

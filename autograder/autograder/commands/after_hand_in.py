@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autograder.commands.options import AnswerIsNo, Grades, ProblemSet, Root, Submissions, console, resumable
+from autograder.commands.options import (
+    AnswerIsNo,
+    Grades,
+    ProblemSet,
+    Root,
+    Submissions,
+    console,
+    here,
+    resumable,
+    tell,
+)
+from autograder.layout import SUBMITTED, load_assignment
 from autograder.user_error import UserError
 
 if TYPE_CHECKING:
@@ -100,7 +111,6 @@ def regrade(
     from autograder.amend import judged_again
     from autograder.follow import follow
     from autograder.grade import Asked
-    from autograder.layout import SUBMITTED
     from autograder.sandbox.choose import choose
     from autograder.settings import grade_settings
     from autograder.workers.pool import Threads
@@ -116,10 +126,8 @@ def regrade(
 def undo(grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
     """Take back the last of these changes; said again, the one before."""
     from autograder.gradebook.changes import read_changes
-    from autograder.layout import GRADES, find_root
 
-    root = find_root(course)
-    changes = read_changes(grades or root / GRADES)
+    changes = read_changes(here(course, grades).grades)
     if not changes:
         raise UserError("no change is left to take back")
     with _course(changes[-1].assignment, grades, course) as where:
@@ -132,14 +140,13 @@ def _course(assignment: str, grades: Path | None, course: Path | None) -> Genera
     from autograder.amend import Course
     from autograder.grade import only_one
     from autograder.gradebook.changes import read_changes
-    from autograder.layout import GRADES, find_root, load_assignment
 
-    root = find_root(course)
-    released, out = load_assignment(root, assignment), (grades or root / GRADES).resolve()
+    at = here(course, grades)
+    released, out = load_assignment(at.root, assignment), at.grades.resolve()
     if not (out / "results" / assignment).is_dir():
         raise UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
     with resumable("nothing was changed"), only_one(out):
-        yield Course(root, out, released, read_changes(out))
+        yield Course(at.root, out, released, read_changes(out))
 
 
 def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) -> None:
@@ -148,17 +155,16 @@ def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) ->
     from rich.text import Text
 
     from autograder.amend import make, preview
-    from autograder.show import tell
 
     moved = preview(where, change, back)
-    tell(console, f"{f'taken back, of {change.when}: ' if back else ''}{change.told}")
+    tell(f"{f'taken back, of {change.when}: ' if back else ''}{change.told}")
     if moved:
         table = Table("student", "before", "after", "why")
         for line in moved:
             table.add_row(*map(Text, line))
         console.print(table)
-    tell(console, f"grades that move: {len(moved)}")
+    tell(f"grades that move: {len(moved)}")
     if not (yes or typer.confirm("Do it?")):
         raise AnswerIsNo("nothing was changed")
     make(where, change, back)
-    tell(console, "done; `autograder undo` takes the last change back" if not back else "done")
+    tell("done; `autograder undo` takes the last change back" if not back else "done")

@@ -14,9 +14,11 @@ from autograder.commands.options import (
     RosterFile,
     Submissions,
     console,
+    here,
     resumable,
-    shown,
+    tell,
 )
+from autograder.layout import load_assignment
 from autograder.user_error import UserError
 
 commands = typer.Typer()
@@ -59,18 +61,16 @@ def collect(
     """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
     from autograder.collect import collect as run
     from autograder.collect.collected_table import collected_table, options, told
-    from autograder.layout import SUBMITTED, find_root, load_assignment
     from autograder.roster import read_roster
-    from autograder.show import tell
 
-    root = find_root(course)
+    at = here(course, submissions=into)
     asked = options(pattern, protocol, deadline)
-    people = read_roster(roster, root)
+    people = read_roster(roster, at.root)
     with resumable():
-        found = run(source, load_assignment(root, assignment), into or root / SUBMITTED, people, **asked)
+        found = run(source, load_assignment(at.root, assignment), at.submissions, people, **asked)
     console.print(collected_table(found.rows, assignment))
-    for line in told(found, assignment, lambda path: shown(path, root)):
-        tell(console, line)
+    for line in told(found, assignment, at.shown):
+        tell(line)
     raise typer.Exit(1 if any(row.state == "refused" for row in found.rows) else 0)
 
 
@@ -113,25 +113,20 @@ def grade(
     """
     from autograder.follow import follow
     from autograder.grade import Asked, Grading
-    from autograder.layout import GRADES, SUBMITTED, find_root
     from autograder.settings import grade_settings
     from autograder.show import summary
-    from autograder.workers.connecting import Place, opened
     from autograder.workers.happenings import Happenings
     from autograder.workers.parcels import SENT
 
-    root = find_root(course)
-    settings = grade_settings(root, context.args)
+    at, happened = here(course, out, submissions), Happenings()
+    settings = grade_settings(at.root, context.args)
     if received and settings.exchange:
         raise UserError("times of arrival come from --received or from Grade.exchange, not from both")
-    out, submissions, happened = out or root / GRADES, submissions or root / SUBMITTED, Happenings()
     asked = Asked(settings.time_limit, settings.seed, student or (), regrade, received, settings.exchange)
-    where = settings.parcels, settings.machines
-    place = Place(scheduler, workers, settings.jobs, unsafe, settings.patience, *where)
-    with resumable(), opened(place, happened) as pool:
-        grading = Grading(root, assignment, submissions, out, asked, pool=pool, happened=happened)
+    with resumable(), settings.pool(happened, scheduler, workers, unsafe) as pool:
+        grading = Grading(at.root, assignment, at.submissions, at.grades, asked, pool=pool, happened=happened)
         rows = follow(console, grading)
-    summary(console, grading, rows, out)
+    summary(console, grading, rows, at.grades)
     open_ = [row for row in rows if row.status == "not graded" and not row.reason.startswith(SENT)]
     raise typer.Exit(1 if open_ else 0)
 

@@ -2,13 +2,16 @@
 
 import contextlib
 from collections.abc import Generator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from autograder.layout import GRADES, SUBMITTED, find_root
 from autograder.user_error import UserError
+from autograder.user_error import tell as tell_on
 
 console = Console(highlight=False)
 Root = Annotated[
@@ -61,9 +64,33 @@ def resumable(kept: str = "what was graded is kept") -> Generator[None, None, No
         raise Stopped(f"stopped; {kept}, run the same command to go on") from None
 
 
+def tell(text: str) -> None:
+    """One line on the screen as it is."""
+    tell_on(console, text)
+
+
 def shown(path: Path, root: Path) -> Path:
     """A path relative to the course folder where that is shorter."""
     try:
         return path.resolve().relative_to(root)
     except ValueError:
         return path
+
+
+@dataclass(frozen=True)
+class Here:
+    """The course folder, and those of grades and of submissions."""
+
+    root: Path
+    grades: Path
+    submissions: Path
+
+    def shown(self, path: Path) -> Path:
+        """Relative to the course folder where that is shorter."""
+        return shown(path, self.root)
+
+
+def here(course: Path | None, grades: Path | None = None, submissions: Path | None = None) -> Here:
+    """The folders as they were named, or where they are otherwise. Raises UserError without a course."""
+    root = find_root(course)
+    return Here(root, grades or root / GRADES, submissions or root / SUBMITTED)

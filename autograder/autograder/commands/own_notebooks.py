@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from autograder.commands.options import Root
+from autograder.layout import RELEASE, assignment_of_file, find_root
 
 commands = typer.Typer()
 PANEL = "Your own notebook"
@@ -14,14 +15,10 @@ PANEL = "Your own notebook"
 @commands.command(rich_help_panel=PANEL)
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Notebooks to check before you hand them in.")],
-    assignment: Annotated[
-        str | None, typer.Option(help="Problem set (default: from the file's name).")
-    ] = None,
     course: Root = None,
 ) -> None:
     """Check notebooks as the grader will, without running them."""
     from autograder.discover import written_out
-    from autograder.layout import assignment_of_file, find_root, load_assignment
     from autograder.validate import Malformed, check_file
     from autograder.validate.unfinished import unfinished
 
@@ -29,7 +26,7 @@ def validate(
     bad = False
     for file in files:
         name = str(file) if str(file).isprintable() else written_out(str(file))
-        target = load_assignment(root, assignment) if assignment else assignment_of_file(root, file)
+        target = assignment_of_file(root, file)
         try:
             checked = check_file(file, target)
             missing = unfinished(checked, target)
@@ -51,7 +48,6 @@ def progress(
     course: Root = None,
 ) -> None:
     """Show what checks gave when you last ran them in your notebooks here. Nothing that grades reads it."""
-    from autograder.layout import RELEASE, find_root
     from warplab.tasks.progress import files_in, told_in
 
     for text in told_in(folder or (Path() if files_in(Path()) else find_root(course) / RELEASE)):
@@ -67,7 +63,6 @@ def check(
     course: Root = None,
 ) -> None:
     """Run notebooks of your own here, and show the points of their public checks."""
-    from autograder.layout import assignment_of_file, find_root
     from autograder.validate import Malformed
     from autograder.validate.public_checks import markdown, public_checks
 

@@ -15,8 +15,10 @@ from autograder.commands.options import (
     RosterFile,
     Submissions,
     console,
-    shown,
+    here,
+    tell,
 )
+from autograder.layout import load_assignment
 from autograder.user_error import UserError
 
 commands = typer.Typer()
@@ -39,20 +41,15 @@ def report(
     """Write one page on the class: how sets and tasks went, what fails most, what is left to do."""
     from autograder.class_report import write_report
     from autograder.class_report.class_table import write_table
-    from autograder.layout import GRADES, find_root
-    from autograder.show import tell
 
-    root = find_root(course)
-    folder = grades or root / GRADES
-    page = to or folder / "class_report.html"
-    sets = write_report(root, names or (), folder, page)
-    tell(console, f"{shown(page, root)}: {', '.join(one.name for one in sets)}")
+    at = here(course, grades)
+    page = to or at.grades / "class_report.html"
+    sets = write_report(at.root, names or (), at.grades, page)
+    tell(f"{at.shown(page)}: {', '.join(one.name for one in sets)}")
     if table:
-        public = folder / f"{table.replace('/', '_')}_table.html"
-        whose = write_table(root, table, folder, public)
-        tell(
-            console, f"{shown(public, root)}: a page for the class; whose the names are: {shown(whose, root)}"
-        )
+        public = at.grades / f"{table.replace('/', '_')}_table.html"
+        whose = write_table(at.root, table, at.grades, public)
+        tell(f"{at.shown(public)}: a page for the class; whose the names are: {at.shown(whose)}")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -63,14 +60,12 @@ def worked(
     course: Root = None,
 ) -> None:
     """Write a page of worked solutions, for after the deadline; feedback pages have those of full points."""
-    from autograder.layout import GRADES, find_root, load_assignment
-    from autograder.show import tell
     from autograder.worked import write_worked
 
-    root = find_root(course)
-    page = to or (grades or root / GRADES) / "worked" / f"{assignment}.html"
-    write_worked(root, load_assignment(root, assignment), page)
-    tell(console, f"{shown(page, root)}: written")
+    at = here(course, grades)
+    page = to or at.grades / "worked" / f"{assignment}.html"
+    write_worked(at.root, load_assignment(at.root, assignment), page)
+    tell(f"{at.shown(page)}: written")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -86,14 +81,12 @@ def oral(
     course: Root = None,
 ) -> None:
     """Write a sheet of questions about each student's own lines, with what to look for in the answers."""
-    from autograder.layout import GRADES, find_root, load_assignment
     from autograder.oral import write_sheets
 
-    root = find_root(course)
-    grades = grades or root / GRADES
-    released, folder = load_assignment(root, assignment), to or grades / "oral" / assignment
-    for path in write_sheets(released, grades, student or [], folder):
-        typer.echo(f"{shown(path, root)}: written")
+    at = here(course, grades)
+    released, folder = load_assignment(at.root, assignment), to or at.grades / "oral" / assignment
+    for path in write_sheets(released, at.grades, student or [], folder):
+        tell(f"{at.shown(path)}: written")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -101,31 +94,22 @@ def similar(
     assignment: ProblemSet,
     grades: Grades = None,
     to: Page = None,
-    at_least: Annotated[
-        float | None,
-        typer.Option(
-            min=0.0, max=1.0, help="Similarity from which on a pair is named (default: as measured)."
-        ),
-    ] = None,
     course: Root = None,
 ) -> None:
     """Name groups whose answers are more alike than independent ones: for a person, never points."""
-    from autograder.layout import GRADES, find_root, load_assignment
-    from autograder.show import tell
     from autograder.similar import groups, similar_answers, threshold, write_page
 
-    root = find_root(course)
-    released, folder = load_assignment(root, assignment), grades or root / GRADES
-    least = threshold() if at_least is None else at_least
-    found = similar_answers(released, folder, least)
-    page = to or folder / "similar" / f"{assignment}.html"
-    write_page(released, folder, found, page, least)
+    at = here(course, grades)
+    released = load_assignment(at.root, assignment)
+    found = similar_answers(released, at.grades)
+    page = to or at.grades / "similar" / f"{assignment}.html"
+    write_page(released, at.grades, found, page)
     linked = groups(found)
     for group in linked[:20]:
         cells = ", ".join(f"{cell} ({count})" for cell, count in group.cells.items())
-        tell(console, f"{', '.join(group.students)}: {cells}, up to {100 * group.most:.0f} %")
+        tell(f"{', '.join(group.students)}: {cells}, up to {100 * group.most:.0f} %")
     count = f"{len(linked)} group{'s' * (len(linked) != 1)}, {len(found)} pair{'s' * (len(found) != 1)}"
-    tell(console, f"{count} from {100 * least:.0f} % on; both texts side by side: {shown(page, root)}")
+    tell(f"{count} from {100 * threshold():.0f} % on; both texts side by side: {at.shown(page)}")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -135,12 +119,10 @@ def export(
         str,
         typer.Option(
             "--to",
-            help="csv: one line a student with a total. canvas, moodle, blackboard: what they import, one "
-            "set. gradescope: one results.json a student, one set.",
+            help="csv: one line a student with a total. canvas, moodle, blackboard: what they take, one set.",
         ),
     ] = "csv",
     grades: Grades = None,
-    file: Annotated[Path | None, typer.Option(help="Where to write (default: in that folder).")] = None,
     roster: RosterFile = None,
     column: Annotated[
         str | None, typer.Option(help="Head of the grades' column, as the platform has it.")
@@ -163,16 +145,13 @@ def export(
     """Write grades for another system. Who has no grade yet is left out and named, and never has a 0."""
     from autograder.gradebook.passing_on import cure
     from autograder.gradebook.passing_on import export as run
-    from autograder.layout import GRADES, find_root
-    from autograder.show import tell
 
-    root = find_root(course)
+    at = here(course, grades)
     done = run(
-        root,
+        at.root,
         names or (),
         to,
-        grades or root / GRADES,
-        file=file,
+        at.grades,
         roster=roster,
         column=column,
         drop=drop_lowest,
@@ -180,11 +159,11 @@ def export(
         leave_out_ungraded=leave_out_ungraded,
     )
     for student, why in done.left_out:
-        tell(console, f"left out: {student}: {why}{cure(why)}")
+        tell(f"left out: {student}: {why}{cure(why)}")
     also = f", {len(done.left_out)} left out" if done.left_out else ""
-    tell(console, f"{shown(done.path, root)}: {done.count} students{also}")
+    tell(f"{at.shown(done.path)}: {done.count} students{also}")
     if done.advice:
-        tell(console, f"note: {done.advice}")
+        tell(f"note: {done.advice}")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -199,9 +178,6 @@ def give_back(
     ],
     grades: Grades = None,
     submissions: Submissions = None,
-    file: Annotated[
-        Path | None, typer.Option(help="The archive or folder (default: in that of grades).")
-    ] = None,
     listed: Annotated[
         Path | None, typer.Option("--list", help="CSV file with the columns student and repository.")
     ] = None,
@@ -210,26 +186,24 @@ def give_back(
 ) -> None:
     """Give the feedback pages back: an archive for Canvas or Moodle, by git, or a folder for the web."""
     from autograder import giving_back
-    from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
-    from autograder.show import tell
 
-    root = find_root(course)
-    released, out = load_assignment(root, assignment), grades or root / GRADES
-    place = file or out / (f"{assignment}_feedback_{to}.zip" if to in ("canvas", "moodle") else "web")
-    if to in ("canvas", "moodle"):
-        name = giving_back.for_canvas if to == "canvas" else giving_back.for_moodle
-        done = giving_back.archive(released, out, submissions or root / SUBMITTED, name, place)
+    at = here(course, grades, submissions)
+    released, archives = load_assignment(at.root, assignment), giving_back.ARCHIVES
+    if to in archives:
+        place = at.grades / f"{assignment}_feedback_{to}.zip"
+        done = giving_back.archive(released, at.grades, at.submissions, archives[to], place)
     elif to == "web":
-        done = giving_back.folder(released, out, place)
+        place = at.grades / "web"
+        done = giving_back.folder(released, at.grades, place)
     elif to == "repositories" and listed:
-        place, done = listed, giving_back.repositories(released, out, listed, protocol)
+        place, done = listed, giving_back.repositories(released, at.grades, listed, protocol)
     else:
         raise UserError("--to canvas, moodle, web, or repositories with --list repositories.csv")
     told = list(done)
     missed = [(student, why) for student, why in told if why]
     for student, why in missed:
-        tell(console, f"not given back: {student}: {why}")
-    tell(console, f"{shown(place, root)}: {len(told) - len(missed)} of {len(told)} pages")
+        tell(f"not given back: {student}: {why}")
+    tell(f"{at.shown(place)}: {len(told) - len(missed)} of {len(told)} pages")
     raise typer.Exit(1 if missed else 0)
 
 
@@ -241,23 +215,19 @@ def requests(
     from rich.table import Table
     from rich.text import Text
 
-    from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
     from autograder.report.asked import list_requests
-    from autograder.results import Results
-    from autograder.show import tell
 
-    root = find_root(course)
-    out, released = grades or root / GRADES, load_assignment(root, assignment)
-    rows = list_requests(released, out, submissions or root / SUBMITTED, Results(out, assignment).all())
+    at = here(course, grades, submissions)
+    rows = list_requests(load_assignment(at.root, assignment), at.grades, at.submissions)
     table = Table("student", "task", "points", "rows", "asks", "answer")
     for row in rows:
         table.add_row(*map(Text, row.values()))
     console.print(table)
     open_ = sum(not row["answer"] for row in rows)
-    file = shown(out / f"{assignment}.requests.csv", root)
+    file = at.shown(at.grades / f"{assignment}.requests.csv")
     count = f"{len(rows)} request{'s' * (len(rows) != 1)}"
-    tell(console, f"{count}, {open_} without an answer; enter answers in {file},")
-    tell(console, f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
+    tell(f"{count}, {open_} without an answer; enter answers in {file},")
+    tell(f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
 
 
 @commands.command(rich_help_panel=PANEL)
@@ -271,21 +241,19 @@ def forget(
     """Remove one student's work, results, feedback and gradebook entries, and say what is left elsewhere."""
     from autograder.forget import forget as run
     from autograder.forget import traces_of
-    from autograder.layout import GRADES, SUBMITTED, find_root
 
-    root = find_root(course)
-    out, submissions = out or root / GRADES, submissions or root / SUBMITTED
-    found = traces_of(student, root, out, submissions)
+    at = here(course, out, submissions)
+    found = traces_of(student, at.root, at.grades, at.submissions)
     if not found and not found.beside:
-        raise UserError(f'nothing here is of "{student}": looked in {out} and {submissions}')
+        raise UserError(f'nothing here is of "{student}": looked in {at.grades} and {at.submissions}')
     for line in found.described():
-        typer.echo(line)
+        tell(line)
     if found and not (yes or typer.confirm("Remove all of it?")):
         raise AnswerIsNo("nothing was removed")
-    left = run(student, root, out, submissions) if found else found.beside
+    left = run(student, at.root, at.grades, at.submissions) if found else found.beside
     if left:
         more = f" and {len(left) - 3} more" if len(left) > 3 else ""
         raise AnswerIsNo(
-            f"{', '.join(str(shown(path, root)) for path in left[:3])}{more} still names {found.student}; "
+            f"{', '.join(str(at.shown(path)) for path in left[:3])}{more} still names {found.student}; "
             "remove the name there yourself"
         )

@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.options import AnswerIsNo, Grades, Root, Submissions, console, resumable, shown
+from autograder.commands.options import AnswerIsNo, Grades, Root, Submissions, console, here, resumable, shown
+from autograder.layout import find_root, load_assignment
 from autograder.user_error import UserError
 
 commands = typer.Typer()
@@ -28,7 +29,6 @@ def plan(
     course: Root = None,
 ) -> None:
     """Write a syllabus, and a table of dates to edit: the chapters, sets and stars that fit."""
-    from autograder.layout import find_root
     from autograder.syllabus import STUDY, term, workshop
 
     root, today = find_root(course), date.today()
@@ -73,7 +73,6 @@ def doctor(
 ) -> None:
     """Try to break out of the sandbox on this machine, and tell which protections hold."""
     from autograder.doctor import diagnose
-    from autograder.layout import GRADES, SUBMITTED, find_root
     from autograder.readiness import check_class, show_class
     from autograder.sandbox.limits import Limits
     from autograder.settings import grade_settings
@@ -81,11 +80,11 @@ def doctor(
     walls = diagnose(console)
     ready = True
     if whole_class:
-        root = find_root(course)
-        out, submissions = out or root / GRADES, submissions or root / SUBMITTED
-        settings = grade_settings(root, ())
+        at = here(course, out, submissions)
+        settings = grade_settings(at.root, ())
         limits = Limits.of(settings.time_limit)
-        ready = show_class(console, check_class(root, names or [], submissions, out, limits, settings.jobs))
+        checks = check_class(at.root, names or [], at.submissions, at.grades, limits, settings.jobs)
+        ready = show_class(console, checks)
     if not walls:
         raise AnswerIsNo(
             "without a sandbox `autograder grade` refuses; "
@@ -103,7 +102,6 @@ def sample(
     course: Root = None,
 ) -> None:
     """Grade the bundled sample class and compare with what each submission must get."""
-    from autograder.layout import find_root
     from autograder.sample_class import grade_sample
 
     root = find_root(course)
@@ -137,7 +135,6 @@ def release(
     course: Root = None,
 ) -> None:
     """Make the students' notebooks in exercises/ from solutions/."""
-    from autograder.layout import find_root, load_assignment
     from autograder.release import release as run
     from autograder.release.template_repository import write_template
 

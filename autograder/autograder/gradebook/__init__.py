@@ -4,7 +4,7 @@ gradebook    points, late penalties and what a person entered, in nbgrader's own
 export       grades.csv
 standing     what each student has in each set by now
 totals       over several sets, what is open kept apart
-platform_tables, gradescope   what other systems import; passing_on writes it
+platform_tables   what other systems import; passing_on writes it
 late_policy  so many per cent a day
 """
 

@@ -1,25 +1,23 @@
-"""`autograder export`: grades for a spreadsheet, Canvas, Moodle, Blackboard or Gradescope.
+"""`autograder export`: grades for a spreadsheet, Canvas, Moodle or Blackboard.
 
 Not here: LTI 1.3. Its library for Python, PyLTI1p3, had its last release, 2.0.0, in November 2022, and to
 pass a grade back it needs a registered web service which every student has opened once from the platform.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.gradebook.gradebook import CourseGradebook
-from autograder.gradebook.gradescope import results_json
-from autograder.gradebook.platform_tables import TABLES, waiting
+from autograder.gradebook.platform_tables import TABLES
 from autograder.gradebook.standing import Standing, standings
 from autograder.gradebook.totals import totals, totals_csv
 from autograder.layout import assignment_names, load_assignment
-from autograder.results import Results, write_atomic
+from autograder.results import write_atomic
 from autograder.roster import read_roster
 from autograder.user_error import UserError
 
-TARGETS = ("csv", *TABLES, "gradescope")
+TARGETS = ("csv", *TABLES)
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,6 @@ def export(
     target: str,
     grades: Path,
     *,
-    file: Path | None = None,
     roster: Path | None = None,
     column: str | None = None,
     drop: int = 0,
@@ -72,14 +69,12 @@ def export(
     out = frozenset(timed(found) if leave_out_ungraded else ())
     found = [one.without(out) for one in found]
     if target == "csv":
-        path = file or grades / "totals.csv"
+        path = grades / "totals.csv"
         rows = totals(found, drop, missing_zero)
         write_atomic(path, totals_csv(rows).encode())
         return Exported(path, len(rows))
     if drop or missing_zero:
         raise UserError("--drop-lowest and --missing-zero make totals, which --to csv writes")
-    if target == "gradescope":
-        return _gradescope(found, grades, file or grades / "gradescope" / names[0], out)
     people = read_roster(roster, root)
     if not people:
         raise UserError(
@@ -88,7 +83,7 @@ def export(
     heading = column or load_assignment(root, names[0]).notebook
     table = TABLES[target](found, people, heading)
     _somebody(found, table.left_out)
-    path = file or grades / f"{names[0]}_{target}.csv"
+    path = grades / f"{names[0]}_{target}.csv"
     write_atomic(path, table.text.encode("utf-8"))
     return Exported(path, len(found) - len(table.left_out), table.left_out, _advice(target, heading, column))
 
@@ -112,20 +107,6 @@ def timed(found: Sequence[Standing]) -> set[str]:
     return {
         cell.name for one in found for cell in one.cells if cell.kind == "ungraded" and cell.points is None
     }
-
-
-def _gradescope(found: Sequence[Standing], grades: Path, folder: Path, out: frozenset[str]) -> Exported:
-    left_out: list[tuple[str, str]] = []
-    for one in found:
-        record = Results(grades, one.assignment).read(one.student)
-        why = waiting(one, ("ungraded",)) or ("" if record else "no stored result")
-        if why or record is None:
-            left_out.append((one.student, why))
-            continue
-        content = json.dumps(results_json(one, record, out), indent=1)
-        write_atomic(folder / one.student / "results.json", (content + "\n").encode())
-    _somebody(found, left_out)
-    return Exported(folder, len(found) - len(left_out), tuple(left_out))
 
 
 def _advice(target: str, heading: str, column: str | None) -> str:

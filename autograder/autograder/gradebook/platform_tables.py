@@ -84,12 +84,12 @@ def sorted_out(
     return given, left_out
 
 
-def waiting(one: Standing, kinds: tuple[str, ...] = ("ungraded", "manual")) -> str:
+def waiting(one: Standing) -> str:
     """Why this is no grade yet; "" if it is one."""
     if not one.has_score:
         return f"{one.status}: {one.reason}" if one.reason else one.status
     told = {"ungraded": "wait for a GPU", "manual": "wait for you in formgrader"}
-    return ", ".join(f"{figure(one.open(kind))} points {told[kind]}" for kind in kinds if one.open(kind))
+    return ", ".join(f"{figure(one.open(kind))} points {told[kind]}" for kind in told if one.open(kind))
 
 
 def risky(person: Person) -> str:

@@ -5,13 +5,13 @@ there are tasks. OUT/<set>.requests.csv lists them with the rows of the answer; 
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.csv_tables import guard, read_rows
 from autograder.discover import find_submissions
 from autograder.layout import Assignment
-from autograder.results import StoredRecord, write_rows
+from autograder.results import Results, StoredRecord, write_rows
 
 COLUMNS = ("student", "task", "points", "rows", "asks", "answer")
 PART = re.compile(r"^### *(Task|Why)\s*$\n", re.MULTILINE | re.IGNORECASE)
@@ -44,12 +44,10 @@ def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
     return f"{points} of {sum(cell['max'] for cell in mine):g}", "; ".join(told)
 
 
-def list_requests(
-    assignment: Assignment, out: Path, submissions: Path, records: Mapping[str, StoredRecord]
-) -> list[dict[str, str]]:
+def list_requests(assignment: Assignment, out: Path, submissions: Path) -> list[dict[str, str]]:
     """Write the table anew, answers kept. Returns its rows."""
     known = {(row["student"], row["task"], row["asks"]): row["answer"] for row in answered(out, assignment)}
-    rows: list[dict[str, str]] = []
+    records, rows = Results(out, assignment.name).all(), list[dict[str, str]]()
     for one in find_submissions(submissions, assignment):
         file, student = one.home / assignment.name / "regrade.md", one.student
         if file.is_file() and not file.is_symlink():

@@ -13,7 +13,7 @@ from autograder.results import StoredRecord
 from autograder.sample_class.build import build_class, members
 from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
-from autograder.user_error import UserError
+from autograder.user_error import UserError, tell
 from autograder.workers.pool import Threads
 
 EXPECTED = Path(__file__).with_name("expected.yml")
@@ -31,7 +31,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
     Returns the differences from expected.yml as sentences.
     """
     from autograder.follow import follow
-    from autograder.show import grades_table, tell
+    from autograder.show import grades_table
 
     wrong: list[str] = []
     old = total = 0

@@ -85,7 +85,7 @@ def groups(found: Iterable[Pair]) -> list[Alike]:
     return sorted(made, key=lambda one: (-len(one.students), -one.most))
 
 
-def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Path, at_least: float) -> None:
+def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Path) -> None:
     """One self-contained page with both texts of each pair, what both have marked."""
     answers = answers_of(assignment, grades)
     shown = [_sides(assignment, pair, answers[pair.cell]) for pair in found[:MOST_SHOWN]]
@@ -97,7 +97,7 @@ def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Pa
         groups=groups(found),
         shown=shown,
         most=MOST_TOLD,
-        least=at_least,
+        least=threshold(),
     )
     write_atomic(path, page.encode())
 

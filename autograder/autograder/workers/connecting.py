@@ -1,55 +1,30 @@
-"""Which pool `autograder grade` has: threads here, a Dask cluster's workers, or machines elsewhere."""
+"""To a running Dask cluster, or to workers made for the run."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
 from collections.abc import Generator
-from dataclasses import dataclass
 from typing import Any
 
 from traitlets import import_item
 
 from autograder import results
-from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 from autograder.workers.happenings import Happenings
-from autograder.workers.parcels import Parcels
-from autograder.workers.pool import Pool, Threads
+from autograder.workers.pool import Pool
 
 TRY = 10.0  # seconds for the first attempt to reach a scheduler
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where to judge: on a scheduler's cluster (its address), on so many workers, or in threads here.
-
-    parcels: a folder for machines that share no network; machines: their kind.
-    """
-
-    scheduler: str | None = None
-    workers: int | None = None
-    jobs: int = 1
-    unsafe: bool = False
-    patience: float = 600.0
-    parcels: str = ""
-    machines: str = ""
-
-
 @contextlib.contextmanager
-def opened(place: Place, happened: Happenings) -> Generator[Pool, None, None]:
-    """The pool of a place, for as long as the block runs. Raises UserError where there is none."""
-    named = [place.scheduler, place.workers, place.parcels]
-    if len([*filter(None, named)]) > 1:
-        raise UserError(
-            "--scheduler, --workers and Grade.parcels each name a place to judge; give one of them"
-        )
-    if place.parcels:
-        yield Parcels(place.parcels, place.machines)
-        return
-    if not (place.scheduler or place.workers):
-        yield Threads(choose(place.unsafe), place.jobs)
-        return
+def cluster_pool(
+    happened: Happenings, scheduler: str | None, workers: int, unsafe: bool, patience: float
+) -> Generator[Pool, None, None]:
+    """The workers of a cluster, for as long as the block runs. Raises UserError where there is none.
+
+    scheduler: the address of one that runs, or None for so many workers that are made for this run.
+    """
     try:
         from distributed import Client
 
@@ -63,18 +38,18 @@ def opened(place: Place, happened: Happenings) -> Generator[Pool, None, None]:
         logging.getLogger(name).setLevel(logging.CRITICAL)
     version = results.course_version()
     with contextlib.ExitStack() as stack:
-        cluster: Any = place.scheduler or stack.enter_context(_own_cluster(place.workers or 1))
+        cluster: Any = scheduler or stack.enter_context(_own_cluster(workers))
         try:
             Client(cluster, timeout=TRY, set_as_default=False).close()
             # this one, if it loses the scheduler, looks for it that long
-            client = Client(cluster, timeout=place.patience, set_as_default=False, name="autograder")
+            client = Client(cluster, timeout=patience, set_as_default=False, name="autograder")
         except (OSError, ValueError, TypeError, RuntimeError) as problem:
             raise UserError(
                 f"no Dask scheduler answers at {cluster}: {problem}; expected tcp://HOST:PORT, or "
                 "tls://HOST:PORT with the certificates of distributed.comm.tls in Dask's configuration"
             ) from None
         stack.enter_context(client)
-        yield DaskPool(client, happened, version, unsafe=place.unsafe, patience=place.patience)
+        yield DaskPool(client, happened, version, unsafe=unsafe, patience=patience)
 
 
 def _own_cluster(workers: int) -> Any:

@@ -39,7 +39,7 @@ class DaskPool:
 
     client: Dask's own, which reconnects by itself for `patience`. version, unsafe: see commission.Conditions.
     patience: seconds for which a silent scheduler, or a worker, is waited for.
-    Raises UserError where no worker comes, or none of them may judge.
+    Raises UserError where nobody comes for so long, or none of the workers may judge.
     """
 
     def __init__(
@@ -58,8 +58,8 @@ class DaskPool:
         self.refusals: dict[str, str] = {}  # of workers, by address: why they may not judge
         self.told: dict[str, Any] = {}  # of who is judged
         self.killed = Counter[str]()  # how often, by submission
-        self.silent_since = self.looked = 0.0
         self._survey(version, unsafe)
+        self.looked, self.waits = 0.0, False
         self.served = time.monotonic()  # when a worker that may judge was last seen
 
     def _survey(self, version: str, unsafe: bool) -> None:
@@ -116,7 +116,7 @@ class DaskPool:
                     self.looked = time.monotonic()
                 if self.suspects and not todo and not self.running:  # each alone, so that no other is blamed
                     todo.append(self.suspects.popleft())
-                if not self.silent_since and self.client.status == "running":
+                if not self.waits and self.client.status == "running":
                     yield from self._send()
                 for one, future in [*self.running.items()]:
                     ruling = None if future.status == "pending" else self._ruling(one, future)
@@ -201,11 +201,7 @@ class DaskPool:
         try:
             found = self._present()
         except Errors:
-            return self._is_silent()
-        if self.silent_since:
-            seconds, self.silent_since = round(time.monotonic() - self.silent_since, 1), 0.0
-            self.happened.tell("scheduler-back", seconds=seconds)
-            self.served = time.monotonic()
+            return self._wait("the scheduler, which does not answer")
         for address in self.workers.keys() - found.keys():
             self.refusals.pop(address, None)
             self.happened.tell("worker-left", worker=address)
@@ -218,27 +214,22 @@ class DaskPool:
             self.told = told
             self.happened.tell("judging", **told)
         if self._fit():
-            self.served = time.monotonic()
+            self.served, self.waits = time.monotonic(), False
             return
         gone = [one for one, future in self.running.items() if future.status == "pending"]
-        if gone:
-            self._recall(gone)
-            self.happened.tell("waiting", for_what="a worker")
+        self._recall(gone)
         for one in gone:
             if ruling := self._suspect(one):
                 yield one, ruling
-        if time.monotonic() - self.served > self.patience:
-            while self.todo or self.suspects:
-                one = (self.todo or self.suspects).popleft()
-                yield one, without_grade(one.id, f"a worker did not come within {self.patience:g} s")
+        self._wait("a worker")
 
-    def _is_silent(self) -> None:
-        if not self.silent_since:
-            self.silent_since = time.monotonic()
-            self.happened.tell("scheduler-silent", patience=self.patience)
-        elif self.client.status == "closed" or time.monotonic() - self.silent_since > self.patience:
+    def _wait(self, for_what: str) -> None:
+        if not self.waits:
+            self.happened.tell("waiting", for_what=for_what)
+            self.waits = True
+        if self.client.status == "closed" or time.monotonic() - self.served > self.patience:
             raise UserError(
-                f"the scheduler has not answered for {self.patience:g} s; what was graded is kept, "
+                f"waited {self.patience:g} s for {for_what}; what was graded is kept, "
                 "run the same command when it is back"
             )
 

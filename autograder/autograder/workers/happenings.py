@@ -18,9 +18,6 @@ SENTENCES = {
     "worker-joined": "worker {worker} joined",
     "worker-left": "worker {worker} left; what it was judging is judged again by another",
     "again": "{student} is judged again: {reason}",
-    "dropped": "a second answer about {student} was dropped: one is recorded already",
-    "scheduler-silent": "the scheduler does not answer; waiting for it for up to {patience:g} s",
-    "scheduler-back": "the scheduler answers again after {seconds:g} s",
 }
 
 

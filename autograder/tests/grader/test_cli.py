@@ -92,7 +92,6 @@ def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
 @pytest.mark.parametrize(
     "words",
     [
-        ("export", "ps01", "--file", "file/grades.csv"),
         ("report", "--to", "file/report.html"),
         ("similar", "ps01", "--to", "file/similar.html"),
     ],

@@ -21,14 +21,12 @@ from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox
-from autograder.settings import grade_settings
+from autograder.settings import Grade, grade_settings
 from autograder.user_error import UserError
 from autograder.validate import checked
 from autograder.workers import machine_judge
 from autograder.workers.commission import Conditions
-from autograder.workers.connecting import Place, opened
 from autograder.workers.happenings import Happenings
-from autograder.workers.pool import Threads
 from autograder.workers.ruling import BadRuling, Ruling, handed_in, read_ruling
 
 ID = results.key_of("a submission")
@@ -143,15 +141,6 @@ def test_a_worker_without_a_sandbox_refuses_with_its_reason(course, monkeypatch)
     assert "no sandbox works here" in json.loads(machine_judge.describe_worker(version, False))["refusal"]
 
 
-class Twice(Threads):
-    """Answers each question twice."""
-
-    def rulings(self, todo, happened):
-        for one, told in super().rulings(todo, happened):
-            yield one, told
-            yield one, told
-
-
 @contextlib.contextmanager
 def judged_at_once(course):
     with pytest.MonkeyPatch.context() as patch:
@@ -164,19 +153,17 @@ def judged_at_once(course):
         yield
 
 
-def test_a_second_answer_is_dropped_and_told(course, tmp_path):
+def test_a_submission_has_one_name_in_the_log_and_on_its_page(course, tmp_path):
     for student in ("ada", "bob"):
         hand_in(tmp_path / "in", student, notebook(course[1], **answers(course[0])))
     with judged_at_once(course):
-        grading = grading_into(course, tmp_path / "out", tmp_path / "in", pool=Twice(Unsafe()))
-        rows = list(grading.rows())
+        rows = list(grading_into(course, tmp_path / "out", tmp_path / "in", sandbox=Unsafe()).rows())
     assert sorted((row.student, row.score) for row in rows) == [("ada", 3), ("bob", 3)]
     log = [json.loads(line) for line in (tmp_path / "out/log.jsonl").read_text().splitlines()]
-    assert Counter(one["event"] for one in log)["dropped"] >= 1
     assert Counter(one["event"] for one in log)["decided"] == 2 and log[-1]["event"] == "finished"
     names = {row.student: row.submission for row in rows}
     assert len({*names.values()}) == 2
-    told = {(one["student"], one["submission"]) for one in log if one["event"] in ("decided", "dropped")}
+    told = {(one["student"], one["submission"]) for one in log if one["event"] == "decided"}
     assert told == {*names.items()}
     for student, name in names.items():
         pages = (tmp_path / "out/feedback" / student).rglob("*.html")
@@ -229,7 +216,7 @@ def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over(monkeypatch
 
 def test_two_places_to_judge_are_refused():
     with pytest.raises(UserError, match="each name a place"):
-        with opened(Place("tcp://x:1", workers=2), Happenings()):
+        with Grade().pool(Happenings(), "tcp://x:1", workers=2):
             pass
 
 
