@@ -36,25 +36,23 @@ def run(app: typer.Typer, program: str) -> None:
     """Run a command line: every UserError is one line on stderr, never a traceback."""
     try:
         app()
+        return
     except UserError as problem:
-        print(f"{program}: {problem}", file=sys.stderr)
-        raise SystemExit(problem.status) from None
+        told, status = str(problem), problem.status
     except OSError as problem:
         full = problem.errno in (errno.ENOSPC, errno.EDQUOT)  # a write that finds no room names no file
         where = problem.filename2 or problem.filename or ("a file" if full else None)
         if problem.errno not in NO_PLACE or where is None:
             raise
-        print(
-            f"{program}: cannot use {where}: {problem.strerror}; put that right, or name another place",
-            file=sys.stderr,
-        )
-        raise SystemExit(2) from None
+        told = f"cannot use {where}: {problem.strerror}; put that right, or name another place"
+        status = 2
     except RuntimeError as problem:
         # import warplab raises DeviceError, so that class cannot be imported first
         if type(problem).__module__ != "warplab.hardware.device":
             raise
-        print(f"{program}: {problem}", file=sys.stderr)
-        raise SystemExit(2) from None
+        told, status = str(problem), 2
+    print(f"{program}: {told}", file=sys.stderr)
+    raise SystemExit(status)
 
 
 if __name__ == "__main__":

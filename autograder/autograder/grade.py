@@ -336,14 +336,6 @@ class Grading:
         verdict = verdict_of(book, self.assignment, record)
         return row_of(record, fresh, verdict, book.by_hand(self.assignment, record["student"]))
 
-    def feedback(self, student: str) -> Path:
-        """Path of one student's feedback page."""
-        return self.pages.feedback(student)
-
-    def autograded(self, student: str) -> Path:
-        """Path of one student's judged notebook, which formgrader shows."""
-        return self.pages.autograded(student)
-
     def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
         """Whether an earlier run decided about just this, and all that it wrote is there."""
         if known["key"] != job.key or known["status"] not in FINAL or self.asked.regrade:
@@ -351,8 +343,8 @@ class Grading:
         if known["status"] == "missing":
             return True
         student = known["student"]
-        there = self.feedback(student).exists() and book.has(self.assignment, student)
-        return there and (not known["verdict"] or read_autograded(self.autograded(student)) is not None)
+        there = self.pages.feedback(student).exists() and book.has(self.assignment, student)
+        return there and (not known["verdict"] or read_autograded(self.pages.autograded(student)) is not None)
 
 
 @contextlib.contextmanager

@@ -70,7 +70,7 @@ class Judge(NotebookExporter):
             (row,) = grading.rows()
             if row.score is None:
                 raise UserError(f"{about['student']}: {row.status}: {row.reason}")
-            judged = grading.autograded(about["student"])
+            judged = grading.pages.autograded(about["student"])
             leave_only(judged.parent, (judged.name, "timestamp.txt"))
             filename = str(judged)
         return super().from_filename(filename, resources, **options)

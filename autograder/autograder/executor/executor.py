@@ -6,9 +6,6 @@ serves the grader on the socket `fd` until the other end is closed.
 
 import os
 import socket
-from typing import Protocol
-
-import numpy as np
 
 from autograder.sandbox.messages import (
     BadMessage,
@@ -27,15 +24,7 @@ from autograder.sandbox.messages import (
 from warplab.crossing import Order, Outcome, execute
 from warplab.crossing.timed import KernelSampler, YardstickSampler
 
-
-class Sampler(Protocol):
-    """Times the same work again and again, a kernel's or a yardstick's (warplab.crossing.timed)."""
-
-    def warm_up(self) -> None: ...
-
-    def sample(self, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
-        """(seconds, clock in MHz, outputs) of input set `number`."""
-        ...
+Sampler = KernelSampler | YardstickSampler
 
 
 def main(folder: str, fd: int) -> None:
@@ -72,7 +61,7 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
     timer = cuda_timer()
     if isinstance(message, Prepare):
-        sampler: Sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
+        sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
     else:
         sampler = YardstickSampler(message.call, message.inputs, timer)
     sampler.warm_up()
@@ -81,14 +70,7 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
 def _reply(channel: Channel, outcome: Outcome) -> None:
     try:
-        sent = Done(
-            outcome.outputs,
-            outcome.counters,
-            list(outcome.modified),
-            outcome.error,
-            outcome.access,
-            list(outcome.findings),
-        )
-        channel.send(sent)
+        told = {name: getattr(outcome, name) for name in Done.__struct_fields__}
+        channel.send(Done(**told | {"modified": list(outcome.modified), "findings": list(outcome.findings)}))
     except BadMessage as problem:
         channel.send(Done({}, {}, [], f"the kernel's results could not be sent back: {problem}"))

@@ -8,7 +8,3 @@ timed_rows       tasks that are timed on a GPU
 process          one jailed process: its time, its messages, its end
 faults           errors that are no student's
 """
-
-from autograder.judge.judge import Verdict, judge_notebook
-
-__all__ = ["Verdict", "judge_notebook"]

@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import structs
+
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.faults import blamed_on
 from autograder.judge.process import Process, let_all_go
@@ -290,16 +292,8 @@ class _Conversation(contextlib.ExitStack):
 
 def outcome_of(case: Case, done: Done, order: Order) -> Outcome:
     """The Outcome of an order that the executor's message Done tells of."""
-    return Outcome(
-        case.name,
-        done.outputs,
-        done.counters,
-        tuple(done.modified),
-        done.error,
-        done.access,
-        tuple(done.findings),
-        order.launch,
-    )
+    told = structs.asdict(done) | {"modified": tuple(done.modified), "findings": tuple(done.findings)}
+    return Outcome(case.name, **told, launch=order.launch)
 
 
 def _check(done: Done, order: Order) -> None:

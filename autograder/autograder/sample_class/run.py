@@ -56,7 +56,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
         if failed:
             raise UserError(f"sample class {name}/{failed[0].student}: {failed[0].reason}")
         wrong += compare(name, grading)
-        pages.append(grading.feedback("partly-right"))
+        pages.append(grading.pages.feedback("partly-right"))
         old, total = old + sum(not row.fresh for row in rows), total + len(rows)
     right = total - len({text.split(":")[0] for text in wrong})
     tell(

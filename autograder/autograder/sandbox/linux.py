@@ -7,7 +7,6 @@ import ctypes
 import errno
 import os
 import platform
-from pathlib import Path
 from typing import Any
 
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -17,7 +16,6 @@ CLONE_NEWNS, CLONE_NEWCGROUP, CLONE_NEWUTS, CLONE_NEWIPC = 0x00020000, 0x0200000
 CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x10000000, 0x20000000, 0x40000000
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 MNT_DETACH = 2
-MADV_COLLAPSE = 25
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
 
 # of mallopt(3): how much lies free at the heap's end before it goes back, from which size on memory is mapped
@@ -119,24 +117,6 @@ def become(user: int) -> None:
         os.setresuid(user, user, user)
     header, nothing = (ctypes.c_uint32 * 2)(CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     _checked(LIBC.capset(header, nothing))
-
-
-def into_huge_pages() -> None:
-    """Gather this process's own memory in huge pages.
-
-    A fork then copies hundreds of entries and not tens of thousands.
-    From Linux 6.1; elsewhere, and where no huge page is free, all stays as it is.
-    """
-    try:
-        size = int(Path("/sys/kernel/mm/transparent_hugepage/hpage_pmd_size").read_text())
-    except OSError:
-        return
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        span, rights, _, _, _, *name = line.split(None, 5)
-        start, end = (int(address, 16) for address in span.split("-"))
-        start += -start % size
-        if rights.startswith("rw") and name in ([], ["[heap]"]) and end - start >= size:
-            LIBC.madvise(ctypes.c_void_p(start), ctypes.c_size_t((end - start) // size * size), MADV_COLLAPSE)
 
 
 def keep_freed_memory() -> None:

@@ -93,7 +93,6 @@ def settle() -> None:
     """Make what is here cheap to fork, and to leave alone: the children's collections pass over it."""
     gc.collect()
     gc.freeze()
-    linux.into_huge_pages()
 
 
 def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -> None:

@@ -296,7 +296,7 @@ def holds(course, tmp_path, seed, size):
     Console(file=screen, width=500, force_terminal=False).print(grades_table("ps01_tiny", 35.0, rows))
     assert plain(screen.getvalue())
     for student in entered:
-        page = grading.feedback(student).read_text()
+        page = grading.pages.feedback(student).read_text()
         assert "<script" not in page and plain(page.split("<pre")[0])
     assert len(list((out / "results/ps01").iterdir())) == len(rows)
 
