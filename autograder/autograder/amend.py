@@ -30,7 +30,7 @@ from autograder.layout import Assignment
 from autograder.release.release import nbgrader_config
 from autograder.release.sample_answer import sample_answers, ticked
 from autograder.report import Pages, read_autograded
-from autograder.report.pages import verdict_of
+from autograder.report.page import verdict_of
 from autograder.results import Results, StoredRecord
 from autograder.roster import read_roster
 from autograder.user_error import UserError, nearest

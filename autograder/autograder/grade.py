@@ -26,7 +26,7 @@ from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
 from autograder.report import Pages, read_autograded
-from autograder.report.pages import verdict_of
+from autograder.report.page import verdict_of
 from autograder.roster import read_roster
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose

@@ -3,8 +3,7 @@
 gradebook    points, late penalties and what a person entered, in nbgrader's own database
 export       grades.csv
 standing     what each student has in each set by now
-totals       over several sets, what is open kept apart
-platform_tables   what other systems import; passing_on writes it
+passing_on   totals over several sets, and what other systems import
 late_policy  so many per cent a day
 """
 

@@ -1,21 +1,201 @@
 """`autograder export`: grades for a spreadsheet, Canvas, Moodle or Blackboard.
 
+A total stands beside what is open, which never counts as 0. What the platforms import:
+
+Canvas (lib/gradebook_importer.rb): the first columns are Student, ID, SIS User ID, SIS Login ID, Section, the
+second line has the points possible; a person is found by ID, then by the SIS columns; an empty cell would
+clear a grade, so who has none has no line; a name with "Points Possible" in it would be taken for that line.
+Moodle (grade/import/csv): any columns, which the importer maps; one unknown person stops the whole import.
+Blackboard: Username finds the person, the column's ID (`... |12345`) the column, every field in quotes.
+
+An apostrophe in front, which keeps a spreadsheet from running a formula, would make another person of an
+identifier: neither Canvas nor Moodle strips it. So names get one, and whoever's identifier begins like a
+formula is left out.
+
 Not here: LTI 1.3. Its library for Python, PyLTI1p3, had its last release, 2.0.0, in November 2022, and to
 pass a grade back it needs a registered web service which every student has opened once from the platform.
 """
 
-from collections.abc import Sequence
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.csv_tables import csv_text, guard
+from autograder.gradebook.export import figure
 from autograder.gradebook.gradebook import CourseGradebook
-from autograder.gradebook.platform_tables import TABLES
 from autograder.gradebook.standing import Standing, standings
-from autograder.gradebook.totals import totals, totals_csv
 from autograder.layout import assignment_names, load_assignment
 from autograder.results import write_atomic
-from autograder.roster import read_roster
+from autograder.roster import Person, read_roster
 from autograder.user_error import UserError
+
+LAST = tuple("score out_of ungraded_points manual_points_pending late_penalty without_score dropped".split())
+
+
+@dataclass(frozen=True)
+class Total:
+    """score: points given in the sets that count. out_of: the points that can be had of what is judged there.
+
+    sets: {set: score, or None without one}. without_score: sets that could not be graded or never came.
+    """
+
+    student: str
+    sets: dict[str, float | None]
+    score: float
+    out_of: float
+    ungraded: float
+    manual: float
+    penalty: float
+    without_score: tuple[str, ...]
+    dropped: tuple[str, ...]
+
+
+def totals(standings: Iterable[Standing], drop: int = 0, missing_zero: bool = False) -> list[Total]:
+    """One Total for each student of any set.
+
+    drop: how many of the lowest sets do not count, by their share of the points that are judged; what was not
+    handed in is the lowest, and what could not be graded is never dropped. missing_zero: what was not handed
+    in counts 0 out of all its points. Raises UserError where so many sets cannot be dropped.
+    """
+    most: dict[str, float] = {}
+    known: defaultdict[str, dict[str, Standing]] = defaultdict(dict)
+    for one in standings:
+        most[one.assignment] = max(one.max, most.get(one.assignment, 0.0))
+        known[one.student][one.assignment] = one
+    if drop and drop >= len(most):
+        raise UserError(
+            f"--drop-lowest {drop} of {len(most)} sets leaves none; drop fewer, or name more sets"
+        )
+    return [
+        _total(
+            student,
+            [mine.get(name) or Standing(student, name, most[name], "missing") for name in most],
+            drop,
+            missing_zero,
+        )
+        for student, mine in sorted(known.items())
+    ]
+
+
+def _total(student: str, sets: Sequence[Standing], drop: int, missing_zero: bool) -> Total:
+    ranked = sorted((_share(one), one.assignment) for one in sets if one.status == "missing" or one.decided)
+    dropped = tuple(sorted(name for _, name in ranked[:drop]))
+    counted = [one for one in sets if one.assignment not in dropped]
+    lost = [one.max for one in counted if missing_zero and one.status == "missing"]
+    return Total(
+        student,
+        {one.assignment: one.score if one.has_score else None for one in sets},
+        math.fsum(one.score for one in counted),
+        math.fsum([*(one.decided for one in counted), *lost]),
+        math.fsum(one.open("ungraded") for one in counted),
+        math.fsum(one.open("manual") for one in counted),
+        math.fsum(one.penalty for one in counted if one.has_score),
+        tuple(
+            one.assignment for one in counted
+            if not one.has_score and not (missing_zero and one.status == "missing")
+        ),
+        dropped,
+    )  # fmt: skip
+
+
+def _share(one: Standing) -> float:
+    """Of what is judged; below 0 for what never came."""
+    return one.score / one.decided if one.has_score else -1.0
+
+
+def totals_csv(found: Sequence[Total]) -> str:
+    """The table as CSV text, for people and their spreadsheets."""
+    names = list(found[0].sets) if found else []
+    rows: list[Sequence[str]] = [("student_id", *names, *LAST)]
+    for one in found:
+        scores = ("" if score is None else figure(score) for score in one.sets.values())
+        sums = (one.score, one.out_of, one.ungraded, one.manual, one.penalty)
+        lists = (" ".join(one.without_score), " ".join(one.dropped))
+        rows.append((guard(one.student), *scores, *map(figure, sums), *lists))
+    return csv_text(rows)
+
+
+@dataclass(frozen=True)
+class PlatformTable:
+    """CSV text, and why each student without a line has none."""
+
+    text: str
+    left_out: tuple[tuple[str, str], ...]
+
+
+def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+    """Canvas's table. column: the assignment's title, best with its number as Canvas has it: "PS 4 (123)"."""
+    given, left_out = sorted_out(found, roster)
+    rows = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)]
+    most = max((one.max for one, _ in given), default=0.0)
+    rows.append(("    Points Possible", "", "", "", "", figure(most)))
+    for one, person in given:
+        name = guard(", ".join(filter(None, (person.last_name, person.first_name))) or person.id)
+        if "Points Possible" in name:
+            left_out.append(
+                (one.student, "Canvas would read this name as the line of points: enter it by hand")
+            )
+            continue
+        ids = (person.lms_user_id, person.sis_user_id, person.id)
+        rows.append((name, *ids, guard(person.section), figure(one.score)))
+    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
+
+
+def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+    """Moodle's table: map Username or Email address to the person, and the last column to the assignment."""
+    given, left_out = sorted_out(found, roster)
+    rows = [("Username", "Email address", column)]
+    rows += [(person.id, person.email, figure(one.score)) for one, person in given]
+    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
+
+
+def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+    """Blackboard's table. column: the head of the column as Blackboard downloads it, with its ID after |."""
+    given, left_out = sorted_out(found, roster)
+    rows = [("Last Name", "First Name", "Username", column)]
+    rows += [
+        (guard(person.last_name), guard(person.first_name), person.id, figure(one.score))
+        for one, person in given
+    ]
+    return PlatformTable(csv_text(rows, end="\r\n", quoted=True), tuple(left_out))
+
+
+TABLES = {"canvas": canvas, "moodle": moodle, "blackboard": blackboard}
+
+
+def sorted_out(
+    found: Iterable[Standing], roster: Mapping[str, Person]
+) -> tuple[list[tuple[Standing, Person]], list[tuple[str, str]]]:
+    """(who has a grade to pass on, why the others have none)."""
+    given: list[tuple[Standing, Person]] = []
+    left_out: list[tuple[str, str]] = []
+    for one in found:
+        person = roster.get(one.student)
+        why = "not in the roster" if person is None else waiting(one) or risky(person)
+        if why or person is None:
+            left_out.append((one.student, why))
+        else:
+            given.append((one, person))
+    return given, left_out
+
+
+def waiting(one: Standing) -> str:
+    """Why this is no grade yet; "" if it is one."""
+    if not one.has_score:
+        return f"{one.status}: {one.reason}" if one.reason else one.status
+    told = {"ungraded": "wait for a GPU", "manual": "wait for you in formgrader"}
+    return ", ".join(f"{figure(one.open(kind))} points {told[kind]}" for kind in told if one.open(kind))
+
+
+def risky(person: Person) -> str:
+    """Why an identifier cannot stand in a table."""
+    for name in ("id", "email", "lms_user_id", "sis_user_id"):
+        if guard(getattr(person, name)) != getattr(person, name):
+            return f"the roster's {name} begins like a formula: enter this one by hand"
+    return ""
+
 
 TARGETS = ("csv", *TABLES)
 

@@ -1,7 +1,5 @@
 """What a person reads: the autograded notebook's outputs and the feedback page."""
 
-from autograder.report.notebook import autograded_notebook, judged_notebooks, read_autograded
-from autograder.report.page import feedback_page
-from autograder.report.pages import Pages
+from autograder.report.page import Pages, judged_notebooks, read_autograded
 
-__all__ = ["Pages", "autograded_notebook", "feedback_page", "judged_notebooks", "read_autograded"]
+__all__ = ["Pages", "judged_notebooks", "read_autograded"]

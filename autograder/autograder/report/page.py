@@ -1,19 +1,81 @@
-"""The feedback page of one submission: one file, no scripts, nothing fetched from elsewhere."""
+"""What a person reads of one submission: the judged notebook, the feedback page, and where both are.
 
+The page is one file, with no scripts, and nothing fetched from elsewhere.
+"""
+
+import copy
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any
 
-from autograder.gradebook import ByHand
-from autograder.judge.judge import Verdict
-from autograder.layout import Assignment, NotebookDocument, first_lines
-from autograder.report.notebook import table
-from autograder.results import StoredRecord
+from autograder.csv_tables import guard
+from autograder.gradebook import ByHand, CourseGradebook
+from autograder.judge.judge import CellVerdict, Verdict
+from autograder.layout import Assignment, NotebookCell, NotebookDocument, first_lines
+from autograder.release.source import stable_json
+from autograder.report.asked import answered
+from autograder.results import Results, StoredRecord, key_of, write_atomic
+from autograder.user_error import UserError
 from warplab.rendering import render
-from warplab.tasks.feedback import UNDRAWN, drawn_or_told
-from warplab.tasks.rubric import so_many
+from warplab.tasks.feedback import UNDRAWN, Table, drawn_or_told
+from warplab.tasks.rubric import Line, Report, so_many
+
+
+def table(cell: CellVerdict, attempt: int = 1) -> Table:
+    """The rubric of one judged cell as the student saw it: has _repr_html_ and repr.
+
+    attempt: the number of this submission; the last of three hints opens from the second on.
+    """
+    return Table(Report(cell.task or "", tuple(Line(**line) for line in cell.lines)), attempt > 1)
+
+
+def autograded_notebook(notebook: NotebookDocument, verdict: Verdict, attempt: int = 1) -> NotebookDocument:
+    """A copy of `notebook` with outputs; a student's text is escaped where a table is made.
+
+    attempt: as in table().
+    """
+    result = copy.deepcopy(notebook)
+    for cell in result["cells"]:
+        about = cell["metadata"].get("nbgrader", {})
+        judged = verdict.cells.get(about.get("grade_id"))
+        if judged is not None:
+            about["points"] = judged.max  # formgrader shows it
+        if judged is not None and judged.lines:
+            shown = table(judged, attempt)
+            data = {"text/html": shown._repr_html_(), "text/plain": repr(shown)}
+            cell["outputs"] = [{"output_type": "display_data", "data": data, "metadata": {}}]
+    return result
+
+
+def read_autograded(path: Path) -> NotebookDocument | None:
+    """An autograded notebook, its text joined; None where there is none or it is damaged."""
+    try:
+        document: Any = json.loads(path.read_text(encoding="utf-8"))
+        for cell in document["cells"]:
+            cell["source"] = "".join(cell["source"])
+            cell["metadata"].get("nbgrader")
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return document
+
+
+def judged_notebooks(assignment: Assignment, grades: Path) -> Iterator[tuple[str, list[NotebookCell]]]:
+    """(student, cells) of each notebook that the judge wrote. UserError where nothing is graded."""
+    students = Results(grades, assignment.name).all()
+    if not students:
+        raise UserError(
+            f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
+        )
+    for student in students:
+        found = read_autograded(grades / "autograded" / student / assignment.name / assignment.filename)
+        if found:
+            yield student, found["cells"]
+
 
 NOTHING = ByHand()
 
@@ -115,3 +177,74 @@ def _cited(notebook: NotebookDocument, verdict: Verdict) -> dict[str, set[int]]:
         for number in re.findall(r"\bline\W{1,3}(\d+)", said):  # also in a drawing's data: "line": 27
             found.setdefault(above, set()).add(int(number))
     return found
+
+
+@dataclass(frozen=True)
+class Pages:
+    """out: the folder of grades. worked: as autograder.worked gives it."""
+
+    out: Path
+    assignment: Assignment
+    worked: Mapping[str, Any] = field(default_factory=dict)
+
+    def feedback(self, student: str) -> Path:
+        """Path of one student's feedback page."""
+        return self._file("feedback", student, ".html")
+
+    def autograded(self, student: str) -> Path:
+        """Path of one student's judged notebook, which formgrader shows."""
+        return self._file("autograded", student, ".ipynb")
+
+    def _file(self, step: str, student: str, suffix: str) -> Path:
+        return self.out / step / student / self.assignment.name / f"{self.assignment.notebook}{suffix}"
+
+    def write_notebook(
+        self, student: str, notebook: NotebookDocument, verdict: Verdict, attempt: int
+    ) -> None:
+        """The judged notebook, of its cells as they were handed in or as they stand there."""
+        write_atomic(self.autograded(student), stable_json(autograded_notebook(notebook, verdict, attempt)))
+
+    def write_feedback(self, book: CourseGradebook, record: StoredRecord) -> None:
+        """The page, with what a person has entered in formgrader by now; that is entered in the record.
+
+        Its notebook is the judge's own file, so that nobody reads the student's.
+        """
+        student = record["student"]
+        if record["status"] != "missing":
+            page = self.page(book, record, read_autograded(self.autograded(student)))
+            write_atomic(self.feedback(student), page.encode())
+        record["page"] = self.key(book, student)
+
+    def page(self, book: CourseGradebook, record: StoredRecord, notebook: NotebookDocument | None) -> str:
+        """The text of the feedback page."""
+        changes, student = book.in_force(self.assignment), record["student"]
+        by_hand, verdict = book.by_hand(self.assignment, student), verdict_of(book, self.assignment, record)
+        told, asked = changes.told, self._asked(student)
+        return feedback_page(
+            self.assignment, student, record, notebook, verdict, by_hand, told, asked, self._worked(book)
+        )
+
+    def key(self, book: CourseGradebook, student: str) -> str:
+        """What the feedback page of an unchanged result depends on."""
+        by_hand, changes = book.by_hand(self.assignment, student), book.in_force(self.assignment)
+        return key_of(*by_hand, changes, self._asked(student), self._worked(book))
+
+    def _worked(self, book: CourseGradebook) -> Mapping[str, Any]:
+        """None before the due date of the set: others are still at work, and a page can be passed on."""
+        return {} if book.still_open(self.assignment) else self.worked
+
+    @cached_property
+    def requests(self) -> list[dict[str, str]]:
+        """The regrade requests of the set, with their answers."""
+        return list(answered(self.out, self.assignment))
+
+    def _asked(self, student: str) -> list[dict[str, str]]:
+        return [row for row in self.requests if row["student"] == guard(student)]
+
+
+def verdict_of(book: CourseGradebook, assignment: Assignment, record: StoredRecord) -> Verdict | None:
+    """What was decided, with the points of the changes in force; None where nothing was judged."""
+    if not record["verdict"]:
+        return None
+    changes = book.in_force(assignment)
+    return Verdict.from_dict(record["verdict"]).as_changed(changes.worth, changes.given)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
-import json
 import os
 import resource
 import select
@@ -22,8 +21,9 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
+
+import msgspec
 
 from autograder.sandbox import cgroup, landlock, view
 from autograder.sandbox.job import JailedJob
@@ -55,7 +55,7 @@ class WarmParent:
             now = environment(Path.home()) | {"TMPDIR": tempfile.gettempdir()}
             control = self._serving(now)
             try:
-                hand_over(control, json.dumps(asdict(job)).encode(), descriptors)
+                hand_over(control, msgspec.json.encode(job), descriptors)
             except OSError as problem:
                 raise StartError(f"the warm parent takes no job: {problem.strerror}") from None
 

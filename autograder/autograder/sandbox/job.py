@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from autograder.sandbox.limits import Limits
 
@@ -27,10 +25,3 @@ class JailedJob:
     gpu: bool
     imports: tuple[str, ...] = ()
     student: int = 1000
-
-    @classmethod
-    def from_plain(cls, data: Mapping[str, Any]) -> JailedJob:
-        """The inverse of dataclasses.asdict."""
-        limits, imports = Limits(**data["limits"]), tuple(data["imports"])
-        fields: dict[str, Any] = {**data, "limits": limits, "imports": imports}
-        return cls(**fields)

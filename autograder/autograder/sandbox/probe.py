@@ -13,7 +13,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from autograder.sandbox import linux
 
@@ -22,24 +22,11 @@ NOBODY = 2**22 + 1  # one more than the highest process id
 TOPS = ("/tmp", "/root", "/home", "/work", "/var", "/mnt", "/media", "/srv", "/opt", "/run", "/etc", "/job")
 
 
-class Given(TypedDict):
-    """What the grader says first on the channel.
-
-    attempts: names of those to make. namespaces: the grader's, by kind. canaries: paths of planted files.
-    secret: a text in the grader's environment. abstract: name of its socket. pid: its own. warplab: that
-    folder. seconds: how long many processes may take to come to an attack. limits: those of sandbox.limits.
-    """
-
-    attempts: list[str]
-    namespaces: dict[str, str]
-    canaries: list[str]
-    secret: str
-    abstract: str
-    pid: int
-    warplab: str
-    seconds: float
-    limits: dict[str, int]
-    children: int
+# What the grader says first on the channel. attempts: names of those to make. namespaces: the grader's, by
+# kind. canaries: paths of planted files. secret: a text in the grader's environment. abstract: name of its
+# socket. pid: its own. warplab: that folder. seconds: how long many processes may take to come to an attack.
+# limits: those of sandbox.limits. children: how many daemons are left behind.
+Given = dict[str, Any]
 
 
 def main(folder: str, fd: int) -> None:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import gc
 import importlib
-import json
 import os
 import select
 import signal
@@ -19,6 +18,8 @@ import struct
 import sys
 from collections.abc import Generator, Iterable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from autograder.sandbox import linux, seccomp
 from autograder.sandbox.job import JailedJob
@@ -44,7 +45,7 @@ def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
         if not data:
             return
         reap()
-        job = JailedJob.from_plain(json.loads(data))
+        job = msgspec.json.decode(data, type=JailedJob)
         channel, lifeline = descriptors
         prepare(job.imports)
         if job.module in broken:

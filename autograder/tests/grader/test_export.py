@@ -12,10 +12,16 @@ from traitlets.config import Config
 from autograder import cli
 from autograder.gradebook import CourseGradebook, write_csv
 from autograder.gradebook.late_policy import PerDay
-from autograder.gradebook.passing_on import export, read_standings
-from autograder.gradebook.platform_tables import blackboard, canvas, moodle
+from autograder.gradebook.passing_on import (
+    blackboard,
+    canvas,
+    export,
+    moodle,
+    read_standings,
+    totals,
+    totals_csv,
+)
 from autograder.gradebook.standing import CellPoints, Standing
-from autograder.gradebook.totals import totals, totals_csv
 from autograder.results import Results
 from autograder.roster import Person
 from autograder.user_error import UserError

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from autograder.judge.judge import judge_notebook, make_cases
-from autograder.report import autograded_notebook, feedback_page
+from autograder.report.page import autograded_notebook, feedback_page
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Malformed, check_file

@@ -30,7 +30,7 @@ from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
-from autograder.report import pages
+from autograder.report import page
 from autograder.results import Results
 from autograder.sandbox import Unsafe
 from autograder.show import grades_table
@@ -351,7 +351,7 @@ def test_what_an_id_does_not_show_is_written_out():
     "where",
     [
         (grade, "read_bytes"),
-        (pages, "feedback_page"),
+        (page, "feedback_page"),
         (machine_judge, "read_submission"),
         *((CourseGradebook, name) for name in ("save", "by_hand")),
         (Results, "read"),

@@ -7,7 +7,7 @@ from test_check import plan, swapped
 
 from autograder import cli
 from autograder.judge.judge import CellVerdict
-from autograder.report.notebook import table
+from autograder.report.page import table
 from warplab import crossing
 from warplab.tasks import progress, registry
 from warplab.tasks.feedback import Table, grade, report_on
