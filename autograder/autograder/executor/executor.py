@@ -6,6 +6,9 @@ serves the grader on the socket `fd` until the other end is closed.
 
 import os
 import socket
+from typing import Protocol
+
+import numpy as np
 
 from autograder.sandbox.messages import (
     BadMessage,
@@ -24,7 +27,15 @@ from autograder.sandbox.messages import (
 from warplab.crossing import Order, Outcome, execute
 from warplab.crossing.timed import KernelSampler, YardstickSampler
 
-Sampler = KernelSampler | YardstickSampler
+
+class Sampler(Protocol):
+    """Times the same work again and again, a kernel's or a yardstick's (warplab.crossing.timed)."""
+
+    def warm_up(self) -> None: ...
+
+    def sample(self, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
+        """(seconds, clock in MHz, outputs) of input set `number`."""
+        ...
 
 
 def main(folder: str, fd: int) -> None:
@@ -61,7 +72,7 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
     timer = cuda_timer()
     if isinstance(message, Prepare):
-        sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
+        sampler: Sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
     else:
         sampler = YardstickSampler(message.call, message.inputs, timer)
     sampler.warm_up()
@@ -70,7 +81,14 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
 def _reply(channel: Channel, outcome: Outcome) -> None:
     try:
-        told = {name: getattr(outcome, name) for name in Done.__struct_fields__}
-        channel.send(Done(**told | {"modified": list(outcome.modified), "findings": list(outcome.findings)}))
+        sent = Done(
+            outcome.outputs,
+            outcome.counters,
+            list(outcome.modified),
+            outcome.error,
+            outcome.access,
+            list(outcome.findings),
+        )
+        channel.send(sent)
     except BadMessage as problem:
         channel.send(Done({}, {}, [], f"the kernel's results could not be sent back: {problem}"))
