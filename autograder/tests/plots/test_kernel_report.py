@@ -53,6 +53,13 @@ def transpose(a, out):
 
 
 @cuda.jit
+def scattered(x, out):
+    t = cuda.threadIdx.x
+    number = x[8 * t]
+    out[32 * t] = number
+
+
+@cuda.jit
 def crowded(x):
     own = cuda.shared.array(0, float32)
     own[cuda.threadIdx.x] = x[cuda.grid(1)]
@@ -131,10 +138,19 @@ def test_lanes_eight_numbers_apart_fetch_a_sector_each():
     assert (one.rule, one.line) == ("Uncoalesced Global Accesses", line(columns, "x[8 * i]"))
     # 1,056 x 256 / 32 = 8,448 requests, 32 sectors each
     assert (
-        "a load of x touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors)"
+        "a load of x touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors; 89% of L1's"
         in one.sentence
     )
     assert "neighbouring elements" in one.change
+
+
+def test_the_costliest_line_is_found_first_and_each_says_its_share_of_l1():
+    small, *two = warplab.report(scattered[1, 32], np.ones(256, f32), np.ones(1024, f32)).findings
+    # lanes 8 numbers apart meet in 4 of 32 banks, 8 in each; lanes 32 apart all meet in one: 8 and 32 of 40
+    assert [(f.line, f.sentence.rpartition("; ")[2]) for f in two] == [
+        (line(scattered, "out[32 * t]"), "80% of L1's wavefronts)."),
+        (line(scattered, "x[8 * t]"), "20% of L1's wavefronts)."),
+    ]
 
 
 def test_a_column_of_a_tile_32_wide_lies_in_one_bank():
@@ -143,7 +159,10 @@ def test_a_column_of_a_tile_32_wide_lies_in_one_bank():
     (one,) = report.findings
     assert (one.rule, one.line) == ("Shared Load Bank Conflicts", line(transpose, "tile[x, y]"))
     # 256 blocks of 32 warps, each 31 wavefronts more than its one
-    assert "32 wavefronts a request where 1 would do (at least 253,952 in excess)" in one.sentence
+    assert (
+        "32 wavefronts a request where 1 would do (at least 253,952 in excess, 89% of L1's wavefronts)"
+        in one.sentence
+    )
     assert report.bounds.binds.level == "L1 and shared memory"
     assert "\nLongest known bound: L1 and shared memory (91 % shared loads, 3 %" in str(report)
 
@@ -304,7 +323,10 @@ def test_a_joined_load_takes_as_many_passes_as_its_widest_part():
     assert (p.shared_load.wavefronts, p.machine.forms("shared_load")) == (32_768, {"LDS.128": 8})
     assert p.l1_passes["shared_load"] == 32 * 8 * 32 and p.l1_wavefronts == 8192 + 3 * 32
     one = found(report)["Shared Load Bank Conflicts"]
-    assert "a load takes 32 wavefronts a request where 4 would do (at least 7,168 in excess)" in one.sentence
+    assert (
+        "a load takes 32 wavefronts a request where 4 would do (at least 7,168 in excess, 86% of"
+        in one.sentence
+    )
     line_sums = re.search(r"31,744 +8,192 +\d+ +total \+= tile\[t, k\]", str(report))
     assert line_sums and "are 32,800, and the machine code" in report._repr_html_()
     assert "takes at least 8,224." in report._repr_html_()

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
-from warplab.simt.counters.counts import LineCounts
+from warplab.simt.counters.counts import PASSES, LineCounts
 from warplab.simt.profile import Profile
 from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.toolchain.ptxas import blocks_per_sm
@@ -146,12 +146,13 @@ class KernelRules:
         launched = self.where.blocks * self.where.threads
         if p.traffic and reached < 0.75 * launched:
             yield self._found("Idle Threads", launched=launched, reached=reached)
-        for c in p.lines:
+        for c in sorted(p.lines, key=lambda c: -sum(map(c.passes, PASSES))):  # the costliest first
             for kind in ("load", "store"):
                 each, fewest = apart.get((c.file, c.line, kind), (0, 0))
                 part, shared = getattr(c, f"global_{kind}"), getattr(c, f"shared_{kind}")
                 if each and part.requests:
                     told = {"kind": kind, "each": each, "fewest": fewest, "part": part}
+                    told["share"] = c.passes(f"global_{kind}") / p.l1_wavefronts
                     mean = part.sectors_per_request
                     told["mean"] = "" if each < 1.1 * mean else f", {mean:.3g} a request on average"
                     yield self._found(
@@ -161,6 +162,7 @@ class KernelRules:
                 if excess > ideal / 2:
                     asked = c.assembled.get(f"shared_{kind}", shared.requests)
                     told = {"each": (ideal + excess) / asked, "fewest": ideal / asked, "excess": excess}
+                    told["share"] = excess / p.l1_wavefronts
                     yield self._found(f"Shared {kind.title()} Bank Conflicts", c, **told)
             if c.atomics.lanes_per_address >= 4:
                 where = ", shared" if c.shared_atomic.requests > c.global_atomic.requests else ""
