@@ -9,6 +9,7 @@ from rich.text import Text
 from autograder.grade import Grading, Row
 from autograder.gradebook.changes import ChangedSet, read_changes
 from autograder.gradebook.export import figure
+from autograder.lookalikes import told_apart
 from autograder.user_error import tell
 
 
@@ -40,7 +41,8 @@ def grades_table(notebook: str, most: float, rows: list[Row]) -> Table:
     for name in ("score", "ungraded", "by hand"):
         table.add_column(name, justify="right")
     table.add_column("why")
+    shown = told_apart(row.student for row in rows)
     for row in rows:
         figures = ["" if value is None else figure(value) for value in (row.score, row.ungraded, row.manual)]
-        table.add_row(*(Text(text) for text in (row.student, row.status, *figures, row.reason)))
+        table.add_row(*(Text(text) for text in (shown[row.student], row.status, *figures, row.reason)))
     return table

@@ -9,6 +9,7 @@ from typing import Any
 
 from autograder.gradebook.standing import Standing
 from autograder.layout import Assignment
+from autograder.lookalikes import told_apart
 from autograder.results import StoredRecord
 from warplab.tasks.rubric import explained_by
 
@@ -182,6 +183,9 @@ def _work(standings: Sequence[Standing]) -> list[OpenCell]:
 
 def _flags(records: Records) -> Iterator[tuple[str, str]]:
     """(student, what a person should know of this grade). A similar answer is flagged elsewhere."""
+    for student, shown in sorted(told_apart(records).items()):
+        if shown != student:
+            yield student, f"another name looks like this one: {shown}"
     for student, record in sorted(records.items()):
         for note in record["notes"]:
             yield student, note

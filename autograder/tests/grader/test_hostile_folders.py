@@ -25,11 +25,14 @@ from nbgrader.api import Gradebook
 from rich.console import Console
 
 from autograder import grade
+from autograder.class_report.overview import _flags
 from autograder.csv_tables import guard
 from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_id, written_out
+from autograder.grade import Row
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
+from autograder.lookalikes import told_apart
 from autograder.report import page
 from autograder.results import Results
 from autograder.sandbox import Unsafe
@@ -418,3 +421,24 @@ def test_a_file_that_is_replaced_between_look_and_read_is_refused(course, tmp_pa
     monkeypatch.setattr(Path, "resolve", resolve)
     with pytest.raises(Malformed, match="changed: ps01_tiny.ipynb was replaced while it was read"):
         read_bytes(file, inside=home)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "spelt"),
+    [
+        ("jos\u00e9", "jose\u0301", "jose\u0301 (jose U+0301)"),  # NFC and NFD
+        ("ada", "\u0430da", "\u0430da (U+0430 da)"),  # Cyrillic
+        ("Anna", "\u0391nna", "\u0391nna (U+0391 nna)"),  # Greek
+        ("bob", "\uff42ob", "\uff42ob (U+FF42 ob)"),  # full width
+        ("\u0421\u0430\u0448\u0430", "\u0421a\u0448a", "\u0421a\u0448a (U+0421 a U+0448 a)"),
+    ],
+)
+def test_names_that_look_alike_are_told_apart_in_lists_and_stay_two(one, other, spelt):
+    shown = told_apart([one, other, "\u0418\u0432\u0430\u043d", "zo\u00eb"])
+    assert shown[other] == spelt and shown[one] != shown[other] and student_id(one) != student_id(other)
+    assert shown["\u0418\u0432\u0430\u043d"] == "\u0418\u0432\u0430\u043d" and shown["zo\u00eb"] == "zo\u00eb"
+    rows = [Row(name, "missing", None, None, None, "", True) for name in (one, other)]
+    table = grades_table("x", 1.0, rows)
+    assert spelt in [str(cell) for cell in table.columns[0].cells]
+    records = {name: {"notes": [], "isolation": "", "verdict": None} for name in (one, other)}
+    assert (other, f"another name looks like this one: {spelt}") in list(_flags(records))
