@@ -7,8 +7,10 @@ at.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 
+Says = str | Callable[[int], str]  # what a thread does, or what to say of it by its place in its group
 NOT_THEIRS = ("site-packages", "/warplab/", "/lib/python3", "<frozen ", "IPython")
 
 

@@ -14,7 +14,29 @@ WORD = 4
 NOBODY = -1
 
 
-class AsyncCopies(Observer):
+class ChunkWatch(Observer):
+    """An observer of one chunk of thread blocks, which leaves with it. What a thread does asynchronously
+    forms groups, numbered by its commits: some are finished, and those since may still be under way.
+    """
+
+    def __init__(self, machine):
+        self.committed, self.finished = np.zeros((2, machine.lanes), np.int64)
+
+    def commit(self, group) -> None:
+        self.committed[group.lanes] += 1
+
+    def wait_group(self, group, last: int) -> None:
+        """All but the ``last`` groups of each lane are finished."""
+        self.finish(group.lanes, self.committed[group.lanes] - last)
+
+    def finish(self, lanes, groups) -> None:
+        self.finished[lanes] = np.maximum(self.finished[lanes], groups)
+
+    def done(self, machine):
+        machine.observers.remove(self)
+
+
+class AsyncCopies(ChunkWatch):
     """Observer that raises UnfinishedCopy; the first ``cp.async`` of a chunk of blocks adds it to the
     machine, and all report copies, commits and waits.
 
@@ -23,12 +45,11 @@ class AsyncCopies(Observer):
     """
 
     def __init__(self, machine):
+        super().__init__(machine)
         words = machine.shared.size // WORD
         self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
         self.number = np.zeros(words, np.int64)  # and the group of that copy
         self.line = np.zeros(words, np.int64)
-        self.committed = np.zeros(machine.lanes, np.int64)
-        self.finished = np.zeros(machine.lanes, np.int64)
         self.tracked: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}  # by phase: lanes, and their groups
 
     def copied(self, group, site, byte, size: int):
@@ -37,18 +58,12 @@ class AsyncCopies(Observer):
             self.owner[word], self.number[word] = group.lanes, self.committed[group.lanes]
             self.line[word] = site
 
-    def commit(self, group):
-        self.committed[group.lanes] += 1
-
     def wait(self, group, last: int):
         """All but the ``last`` groups are there; -1 finishes also what was not committed."""
         if last < 0:
             self.commit(group)
             last = 0
-        self._finish(group.lanes, self.committed[group.lanes] - last)
-
-    def _finish(self, lanes, groups) -> None:
-        self.finished[lanes] = np.maximum(self.finished[lanes], groups)
+        self.wait_group(group, last)
 
     def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
         """The lanes' copies so far arrive in phases of mbarriers: a wait for the phase finishes them."""
@@ -60,7 +75,7 @@ class AsyncCopies(Observer):
     def waited(self, machine, lanes, phases):
         for phase in np.unique(phases).tolist():
             for mine, committed in self.tracked.pop(phase, ()):
-                self._finish(mine, committed)
+                self.finish(mine, committed)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space not in MEMORIES:
@@ -88,9 +103,6 @@ class AsyncCopies(Observer):
             "n is the number of later groups that may still be on their way; "
             "then __syncthreads(); or a wait at the barrier at which the copy arrives",
         )
-
-    def done(self, machine):
-        machine.observers.remove(self)
 
 
 def words_of(group, byte: np.ndarray, width: int) -> list[np.ndarray]:

@@ -27,11 +27,11 @@ from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.clusters import MEMORIES, RANK_SHIFT, WITHIN
 from warplab.simt.engine.generic_addresses import resolve
 from warplab.simt.engine.groups import Group
-from warplab.simt.engine.loadstore import slots_of
+from warplab.simt.engine.loadstore import slots_of, taken
 from warplab.simt.engine.movement import SPACES
 from warplab.simt.engine.swizzle import PIECE, swizzled
 from warplab.simt.engine.tensor_maps import ALIGNED, SIZE, Map, decoded
-from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, UseAfterFree
+from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, Says, UseAfterFree
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
 
@@ -197,7 +197,7 @@ def _alike(group, *values) -> Iterator[tuple[Any, tuple]]:
     _, key = np.unique(np.stack([k.astype(np.uint64) for k in keys]), axis=1, return_inverse=True)
     for each in np.unique(key):
         mask = key.reshape(-1) == each
-        yield group if mask.all() else group.split(mask, frozenset()), tuple(_taken(v, mask) for v in flat)
+        yield group if mask.all() else group.split(mask, frozenset()), taken(tuple(flat), mask)
 
 
 def _is_pair(value) -> bool:
@@ -211,12 +211,6 @@ def _broadcast(value, size: int):
     return np.broadcast_to(value, (size,)) if isinstance(value, np.ndarray) else value
 
 
-def _taken(value, mask):
-    if isinstance(value, tuple):
-        return tuple(_taken(one, mask) for one in value)
-    return value[mask] if isinstance(value, np.ndarray) else value
-
-
 class _Row:
     """Bytes that lie one after the other, as many of each lane: ``size``."""
 
@@ -227,13 +221,12 @@ class _Row:
         self.memory, self.group, self.site = memory, group, site
         if size is not None:
             self.size = int(size[0])
-            if self.size % PIECE or not self.size:
-                said = f"copies {self.size} bytes; copies in bulk are of multiples of {PIECE}"
-                raise self._error(MisalignedAccess, said, "the number of bytes, or a loop for the rest")
+            said = f"copies {self.size} bytes; copies in bulk are of multiples of {PIECE}"
+            hint = "the number of bytes, or a loop for the rest"
+            self._refuse(MisalignedAccess, self.size % PIECE or not self.size, said, hint)
 
-    def _error(self, kind, does: str, hint: str, lane: int = 0):
-        who = self.memory.machine.thread_name(self.group.lanes[lane])
-        return self.memory.program.error(kind, self.site, f"{who} {does}", hint)
+    def _refuse(self, kind, bad, does: Says, hint: str) -> None:
+        self.memory.machine.refuse(kind, self.group, self.site, np.asarray(bad), does, hint)
 
 
 class _Global(_Row):
@@ -259,27 +252,30 @@ class _Global(_Row):
             at, self.there = one.places([*end[1:]])
             self.at = at + (one.address - self.region.base)
         self.kind = TYPES[self.type].bits
-        if what != "read" and not self.region.writable:
-            said = f"writes to {self.region.label}, which is read-only"
-            raise self._error(OutOfBounds, said, "copy the array first: array.copy()")
+        said, read_only = f"writes to {self.region.label}, which is read-only", not self.region.writable
+        self._refuse(OutOfBounds, what != "read" and read_only, said, "copy the array first: array.copy()")
 
     def _refuse_between_pieces(self, column: np.ndarray, itemsize: int) -> None:
         """A GPU ends such a launch with CUDA_ERROR_ILLEGAL_INSTRUCTION (seen on an H200)."""
         begins = column.astype(np.int64) * itemsize
-        if (begins % PIECE).any():
-            i = int(np.flatnonzero(begins % PIECE)[0])
-            said = f"begins a box at index {column[i]} of the innermost dimension, byte {begins[i]} of a row"
-            raise self._error(MisalignedAccess, said, f"an index whose byte is a multiple of {PIECE}", i)
+        self._refuse(
+            MisalignedAccess,
+            begins % PIECE != 0,
+            lambda i: (
+                f"begins a box at index {column[i]} of the innermost dimension, byte {begins[i]} of a row"
+            ),
+            f"an index whose byte is a multiple of {PIECE}",
+        )
 
     def _refuse_negative(self, corner) -> None:
         """As a GPU does, with the same error; from there a box may be fetched (seen on an H200)."""
         before = np.stack(corner).astype(np.int32).min(axis=0)
-        if (before < 0).any():
-            i = int(np.flatnonzero(before < 0)[0])
-            said = f"writes a box that begins at the index {before[i]}, before the array"
-            raise self._error(
-                OutOfBounds, said, "boxes that begin at 0 or later; beyond the end they are cut", i
-            )
+        self._refuse(
+            OutOfBounds,
+            before < 0,
+            lambda i: f"writes a box that begins at the index {before[i]}, before the array",
+            "boxes that begin at 0 or later; beyond the end they are cut",
+        )
 
     def _map(self, end) -> Map:
         """The tensor map that an instruction names, and that it is one for the instruction."""
@@ -288,28 +284,20 @@ class _Global(_Row):
         at = int(address[0]) - region.base if region is not None else -1
         data = region.data[at : at + SIZE].tobytes() if region is not None and at >= 0 else b""
         one = decoded(data) if len(data) == SIZE else None
-        if one is None:
-            where = (
-                "local memory" if space == "local" else region.place(at) if region is not None else "nowhere"
-            )
-            raise self._error(
-                InvalidLaunch,
-                f"takes for a tensor map what is none ({where})",
-                "the parameter, const __grid_constant__ CUtensorMap, and the argument, warplab.tensor_map",
-            )
-        if at % ALIGNED:
-            said = f"takes a tensor map at an address that is not a multiple of {ALIGNED}"
-            raise self._error(MisalignedAccess, said, "alignas(64) where it is stored")
-        if len(one.dims) != len(end) - 1:
-            said = f"gives {len(end) - 1} coordinates for a tensor map of {len(one.dims)} dimensions"
-            raise self._error(
-                InvalidLaunch, said, "the instruction (.1d, .2d, .3d) and the array's dimensions"
-            )
-        found = self.memory.space.find(one.address)
-        if found is None:
-            freed = self.memory.space.freed(one.address)
-            said = f"copies from or to {freed.label if freed else 'an array'}, which has been freed"
-            raise self._error(UseAfterFree, said, "keep the array for as long as its tensor map is used")
+        where = "local memory" if space == "local" else region.place(at) if region is not None else "nowhere"
+        hint = "the parameter, const __grid_constant__ CUtensorMap, and the argument, warplab.tensor_map"
+        self._refuse(InvalidLaunch, one is None, f"takes for a tensor map what is none ({where})", hint)
+        said = f"takes a tensor map at an address that is not a multiple of {ALIGNED}"
+        self._refuse(MisalignedAccess, at % ALIGNED, said, "alignas(64) where it is stored")
+        assert one is not None
+        said = f"gives {len(end) - 1} coordinates for a tensor map of {len(one.dims)} dimensions"
+        hint = "the instruction (.1d, .2d, .3d) and the array's dimensions"
+        self._refuse(InvalidLaunch, len(one.dims) != len(end) - 1, said, hint)
+        found, freed = self.memory.space.find(one.address), self.memory.space.freed(one.address)
+        said = f"copies from or to {freed.label if freed else 'an array'}, which has been freed"
+        hint = "keep the array for as long as its tensor map is used"
+        self._refuse(UseAfterFree, found is None, said, hint)
+        assert found is not None
         self.region = found
         return one
 

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.async_copies import NOBODY, WORD, words_of
+from warplab.simt.engine.async_copies import NOBODY, WORD, ChunkWatch, words_of
 from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.errors import SharedRace, UnfinishedCopy
-from warplab.simt.observer import Observer
 
 
-class BulkWatch(Observer):
+class BulkWatch(ChunkWatch):
     """Observer that raises UnfinishedCopy, and SharedRace for a missing fence. A machine has it for each
     chunk of blocks of a program with copies in bulk.
     """
 
     def __init__(self, machine):
+        super().__init__(machine)
         words = machine.shared.size // WORD
         self.filler, self.reader, self.writer = np.full((3, words), NOBODY, np.int64)  # lanes, by word
         self.phase, self.number, self.written_at = np.zeros((3, words), np.int64)
         self.fill_site, self.read_site, self.write_site = np.zeros((3, words), np.int32)
-        self.committed, self.finished, self.fenced_at = np.zeros((3, machine.lanes), np.int64)
+        self.fenced_at = np.zeros(machine.lanes, np.int64)
         self.filling: dict[int, list[np.ndarray]] = {}  # by phase: words
         self.now, self.of_copy = 0, False
 
@@ -40,15 +40,6 @@ class BulkWatch(Observer):
         """A copy that each lane started reads words."""
         self.reader[words], self.number[words] = lanes, self.committed[lanes]
         self.read_site[words] = site
-
-    def commit(self, group) -> None:
-        self.committed[group.lanes] += 1
-
-    def wait_group(self, group, last: int) -> None:
-        """All but the ``last`` groups of each lane have read what they copy."""
-        self.finished[group.lanes] = np.maximum(
-            self.finished[group.lanes], self.committed[group.lanes] - last
-        )
 
     def waited(self, machine, lanes, phases):
         for phase in np.unique(phases).tolist():
@@ -135,6 +126,3 @@ class BulkWatch(Observer):
 
     def _place(self, machine, site: int) -> str:
         return machine.program.line_of_site(site)
-
-    def done(self, machine):
-        machine.observers.remove(self)

@@ -70,15 +70,10 @@ def mapa(code, instr):
 
 def mapped(memory, group, site: int, address, rank, generic: bool):
     own = group.special("%cluster_ctarank")
-
-    def who(wrong) -> str:
-        return group.machine.thread_name(group.lanes[np.argmax(np.broadcast_to(wrong, group.lanes.shape))])
-
     rank = np.minimum(rank, NO_RANK)  # no mistake yet: a compiler moves mapa before the question for the rank
     outside = (address >> SPACE_SHIFT) & ~np.uint64(2) != 1 if generic else address >> SPACE_SHIFT != 0
-    if outside.any():
-        text = f"{who(outside)} maps an address that is not in shared memory"
-        raise memory.program.error(OutOfBounds, site, text, "a __shared__ variable or a pointer to one")
+    text = "maps an address that is not in shared memory"
+    group.machine.refuse(OutOfBounds, group, site, outside, text, "a __shared__ variable or a pointer to one")
     there = address & WITHIN | rank.astype("u8") + np.uint64(1) << RANK_SHIFT
     return there | CLUSTER if generic else np.where(rank == own, address & WITHIN, there)
 
@@ -174,11 +169,9 @@ def arrive(memory, group, site: int, relaxed: bool):
     """``barrier.cluster.arrive``; ``relaxed``: it orders only what the thread has fenced before."""
     machine, barrier = memory.machine, barrier_of(memory.machine)
     again = barrier.arrived[group.lanes] > barrier.waited[group.lanes]
-    if again.any():
-        who = machine.thread_name(group.lanes[np.argmax(again)])
-        text = f"{who} arrives at its cluster's barrier again, and has not waited since its arrival before"
-        hint = "a wait after each arrival: cluster.sync() is both"
-        raise memory.program.error(ClusterMisuse, site, text, hint)
+    text = "arrives at its cluster's barrier again, and has not waited since its arrival before"
+    hint = "a wait after each arrival: cluster.sync() is both"
+    machine.refuse(ClusterMisuse, group, site, again, text, hint)
     phases = barrier.phases(group.lanes, barrier.arrived)
     barrier.arrived[group.lanes] += 1
     for o in machine.observers:

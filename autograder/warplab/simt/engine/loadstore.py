@@ -6,6 +6,7 @@ The blocks that ``translate`` makes call ``load_<space>``, ``store_<space>`` and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
@@ -164,13 +165,7 @@ class LoadStoreUnit:
         try:
             access, origins = self.access(group, site, space, address, offset, width * count, "read")
         except SeveralPlaces as found:
-            return _apart(
-                group,
-                found.keys,
-                address,
-                (),
-                lambda part, at, _: self.load(part, site, space, at, offset, dtype, count),
-            )
+            return _apart(found.keys, self.load, group, site, space, address, offset, dtype, count)
         view = access.region.view(dtype)
         index = access.index(width.bit_length() - 1, offset)
         if origins:
@@ -185,13 +180,7 @@ class LoadStoreUnit:
         try:
             access, _ = self.access(group, site, space, address, offset, width * len(values), "write", values)
         except SeveralPlaces as found:
-            return _apart(
-                group,
-                found.keys,
-                address,
-                given,
-                lambda part, at, v: self.store(part, site, space, at, offset, dtype, v),
-            )
+            return _apart(found.keys, self.store, group, site, space, address, offset, dtype, given)
         view = access.region.view(dtype)
         index = access.index(width.bit_length() - 1, offset)
         self.held = None
@@ -223,15 +212,8 @@ class LoadStoreUnit:
         try:
             access, origins = self.access(group, site, space, address, offset, width, "atomic")
         except SeveralPlaces as found:
-            return _apart(
-                group,
-                found.keys,
-                address,
-                (value, compare),
-                lambda part, at, v: self.atomic(
-                    part, site, space, at, offset, dtype, operation, v[0], v[1], wants_old
-                ),
-            )
+            rest = address, offset, dtype, operation, value, compare, wants_old
+            return _apart(found.keys, self.atomic, group, site, space, *rest)
         index = np.broadcast_to(access.index(width.bit_length() - 1, offset), (group.size,))
         old = update(access.region.view(dtype), index, operation, value, compare, wants_old)
         return old if old is None or not origins else loaded(old, np.arange(old.size), 1, *origins)
@@ -391,21 +373,24 @@ def slots_of(address: np.ndarray) -> np.ndarray:
     return address >> np.uint64(REGION_SHIFT)
 
 
-def _apart(group, keys: np.ndarray, address: np.ndarray, values, act):
-    """Run ``act(part of the group, addresses, values)`` for the lanes of each key,
-    and put the lanes' results together.
+def _apart(keys: np.ndarray, act: Callable, group, *arguments):
+    """Run ``act(part of the group, its arguments)`` for the lanes of each key, and put the lanes' results
+    together.
     """
-    places, done = [], []
-    for key in np.unique(keys):
-        mask = keys == key
-        mine = tuple(v if v is None or v.size == 1 else v[mask] for v in values)
-        places.append(mask)
-        done.append(act(group.split(mask, frozenset()), address[mask], mine))
+    places = [keys == key for key in np.unique(keys)]
+    done = [act(group.split(mask, frozenset()), *taken(arguments, mask)) for mask in places]
     if done[0] is None:
         return None
     if isinstance(done[0], list):
         return [joined(list(parts), places, group.size) for parts in zip(*done)]
     return joined(done, places, group.size)
+
+
+def taken(value: Any, mask: np.ndarray) -> Any:
+    """The part that belongs to some lanes, of arrays with an element a lane, also in tuples."""
+    if isinstance(value, tuple):
+        return tuple(taken(one, mask) for one in value)
+    return value[mask] if getattr(value, "size", 1) > 1 else value
 
 
 def _verb(what: str) -> str:

@@ -26,7 +26,7 @@ from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
 from warplab.simt.engine.wrapped import WrappedArray
-from warplab.simt.errors import Act, InvalidLaunch, NoProgress, OutOfTime, StackOverflow
+from warplab.simt.errors import Act, InvalidLaunch, LaunchError, NoProgress, OutOfTime, Says, StackOverflow
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
@@ -390,6 +390,17 @@ class Machine:
         i, (gx, gy, _) = self.first_block + block, self.launch.grid
         i = i if self.order is None else int(self.order[i])
         return i % gx, i // gx % gy, i // (gx * gy)
+
+    def refuse(
+        self, kind: type[LaunchError], group, site: int, bad: np.ndarray, does: Says, hint: str
+    ) -> None:
+        """Raise an error of a ``kind`` at a site if a lane of a group is ``bad``, one value a lane or one for
+        all. does: what the first such thread does, or by its place in the group what to say.
+        """
+        if bad.any():
+            i = int(np.broadcast_to(bad, group.lanes.shape).argmax())
+            said = does if isinstance(does, str) else does(i)
+            raise self.program.error(kind, site, f"{self.thread_name(group.lanes[i])} {said}", hint)
 
     def thread_name(self, lane: int) -> str:
         return self.name_of(self.first_block * self.launch.threads + int(lane))

@@ -15,19 +15,17 @@ before the next arrival, the token of another object or of an earlier phase, and
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from warplab.simt.engine.async_copies import copies
+from warplab.simt.engine.async_copies import ChunkWatch, copies
 from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.indices import array_at
 from warplab.simt.engine.movement import space_of
-from warplab.simt.errors import BarrierMisuse, NoProgress, SharedRace
-from warplab.simt.observer import Observer
+from warplab.simt.errors import BarrierMisuse, LaunchError, NoProgress, Says, SharedRace
 from warplab.simt.ptx.parser import Reg
 
 SIZE = 8  # bytes of an object, and what its address is a multiple of
@@ -88,12 +86,13 @@ def place(code, instr, address) -> str:
     return f"memory, group, {code.site(instr)}, {space_of(instr)!r}, {base}, {offset}"
 
 
-class Mbarriers(Observer):
+class Mbarriers(ChunkWatch):
     """The objects of a chunk of blocks, by the words of its shared memory. Observer: refuses plain accesses
     to a live object. The first instruction that uses an object adds it to the machine's observers.
     """
 
     def __init__(self, machine):
+        super().__init__(machine)
         words = machine.shared.size // SIZE
         self.live = np.zeros(words, bool)
         self.expected, self.pending, self.phase = np.zeros((3, words), np.int64)
@@ -122,15 +121,15 @@ class Mbarriers(Observer):
             self.in_vain = 0
         if space not in MEMORIES:
             return
-        first = access.offset + offset
+        does = "reads" if what == "read" else "writes to"
+        hint = "an index that reaches the barrier; its memory may be used again after mbarrier.inval"
         for part in range(0, max(width, 1), SIZE):
-            hit = self.live[first + part >> 3]
-            if hit.any():
-                i = int(np.flatnonzero(hit)[0])
-                name = self.name(machine, int((first + part)[i] >> 3))
-                does = f"{'reads' if what == 'read' else 'writes to'} the mbarrier {name} as data"
-                hint = "an index that reaches the barrier; its memory may be used again after mbarrier.inval"
-                raise _misuse(machine, group.lanes[i if hit.size > 1 else 0], site, does, hint)
+            words = access.offset + offset + part >> 3
+
+            def said(i: int, words=words) -> str:
+                return f"{does} the mbarrier {self.name(machine, int(words[i]))} as data"
+
+            machine.refuse(BarrierMisuse, group, site, self.live[words], said, hint)
 
     def name(self, machine, word: int) -> str:
         program, byte = machine.program, word * SIZE % machine.shared_stride
@@ -140,27 +139,11 @@ class Mbarriers(Observer):
             return name
         return f"{name} (initialised in {program.line_of_site(int(self.made_by[word]))})"
 
-    def warp_barrier(self, machine, group):
-        self._synchronise()
-
-    def barrier(self, machine, block):
-        self._synchronise()
-
-    def met(self, machine, lanes, together):
-        self._synchronise()
-
-    def fence(self, machine, group, wide):
-        self._synchronise()
-
-    def waited(self, machine, lanes, phases):
-        self._synchronise()
-
-    def _synchronise(self) -> None:
+    def _synchronise(self, *_, **__) -> None:
         self.in_vain = 0
         self.synchronised += 1
 
-    def done(self, machine):
-        machine.observers.remove(self)
+    warp_barrier = barrier = met = fence = waited = _synchronise
 
 
 @dataclass(frozen=True)
@@ -173,15 +156,13 @@ class _Use:
     site: int
     words: np.ndarray
 
-    def refuse(self, bad: np.ndarray, does: Callable[[int], str] | str, hint: str) -> None:
-        """Raise BarrierMisuse if any lane is ``bad``. does: what the first of them does, by its place among
-        the lanes; ``{}`` is the object.
-        """
-        if not bad.any():
-            return
-        i = int(np.flatnonzero(bad)[0])
-        text = (does if isinstance(does, str) else does(i)).format(self.name(i))
-        raise _misuse(self.machine, self.group.lanes[i], self.site, text, hint)
+    def refuse(self, bad: np.ndarray, does: Says, hint: str, kind: type[LaunchError] = BarrierMisuse) -> None:
+        """``Machine.refuse``; ``{}`` in what a thread ``does`` is the object."""
+
+        def said(i: int) -> str:
+            return (does if isinstance(does, str) else does(i)).format(self.name(i))
+
+        self.machine.refuse(kind, self.group, self.site, bad, said, hint)
 
     def name(self, i: int) -> str:
         return self.found.name(self.machine, int(self.words[i]))
@@ -351,10 +332,8 @@ def _phase_of(use: _Use, token: np.ndarray) -> np.ndarray:
 def pending_count(memory, group, site, token):
     """The pending arrivals before the one that gave the token."""
     bad = (token & (MARK | INCOMPLETE)) != (MARK | INCOMPLETE)
-    if bad.any():
-        lane = group.lanes[np.flatnonzero(bad)[0] if bad.size > 1 else 0]
-        does = "asks for the pending count of what is no token of an arrive.noComplete"
-        raise _misuse(memory.machine, lane, site, does, "which instruction the state comes from")
+    does = "asks for the pending count of what is no token of an arrive.noComplete"
+    memory.machine.refuse(BarrierMisuse, group, site, bad, does, "which instruction the state comes from")
     return (token & PENDING_MASK).astype(np.uint32)
 
 
@@ -362,9 +341,8 @@ def _use(memory, group, site, space, base, offset, reaches_others=False) -> _Use
     machine = memory.machine
     if space == "generic":
         space, base = ("", base) if in_several_spaces(base) else resolve(base)
-        if space not in MEMORIES:
-            does = "uses an mbarrier outside shared memory"
-            raise _misuse(machine, group.lanes[0], site, does, "where the barrier is declared: __shared__")
+        does, hint = "uses an mbarrier outside shared memory", "where the barrier is declared: __shared__"
+        machine.refuse(BarrierMisuse, group, site, np.array(space not in MEMORIES), does, hint)
     access = memory.checked(group, site, space, base, offset, SIZE, "write")
     words = np.broadcast_to((access.offset + offset) // SIZE, (group.size,))
     if space == "cluster":
@@ -375,10 +353,10 @@ def _use(memory, group, site, space, base, offset, reaches_others=False) -> _Use
 def _visit(machine, group, site, access, offset, allowed: bool) -> None:
     """Tell the observers who goes to another block's objects; refuse it unless it is ``allowed``."""
     away = access.offset // machine.shared_stride != machine.block_of_lane[group.lanes]
+    if not allowed:
+        does = "uses an mbarrier of another block, where it may do no more than arrive, without a token"
+        machine.refuse(BarrierMisuse, group, site, away, does, "whose barrier it is")
     if away.any():
-        if not allowed:
-            does = "uses an mbarrier of another block, where it may do no more than arrive, without a token"
-            raise _misuse(machine, group.lanes[np.flatnonzero(away)[0]], site, does, "whose barrier it is")
         for observer in machine.observers:
             observer.visited(machine, group, site, access, offset)
 
@@ -394,16 +372,14 @@ def live(memory, group, site, space, base, offset, does: str, reaches_others=Fal
     )
     maker = found.maker[use.words]
     unknown = (group.lanes != maker) & (found.made_at[use.words] == found.synchronised)
-    if unknown.any():
-        i = int(np.flatnonzero(unknown)[0])
-        thread = use.machine.thread_name
-        raise use.machine.program.error(
-            SharedRace,
-            site,
-            f"{thread(group.lanes[i])} {does.format(use.name(i))}, and nothing puts that after its "
-            f"initialisation by {thread(maker[i])}",
-            "a __syncthreads() between the initialisation of a barrier and its first use",
-        )
+    use.refuse(
+        unknown,
+        lambda i: (
+            f"{does}, and nothing puts that after its initialisation by {use.machine.thread_name(maker[i])}"
+        ),
+        "a __syncthreads() between the initialisation of a barrier and its first use",
+        SharedRace,
+    )
     return use
 
 
@@ -444,29 +420,22 @@ def _refuse_arrivals(use: _Use, left: np.ndarray, incomplete: bool) -> None:
 def _never(use: _Use):
     found, word, lanes = use.found, int(use.words[0]), use.group.lanes
     expected = int(found.expected[word])
-    others = f" and {lanes.size - 1} more wait" if lanes.size > 1 else " waits"
+    others = f"and {lanes.size - 1} more wait" if lanes.size > 1 else "waits"
     done, missing = expected - int(found.pending[word]), int(found.bytes[word])
+    why = f"{done:,} of {expected:,} arrivals are made"
     if missing > 0:
-        raise use.machine.program.error(
-            NoProgress,
-            use.site,
-            f"{use.machine.thread_name(lanes[0])}{others} for phase {found.phase[word]} of the mbarrier "
-            f"{use.name(0)} and will for ever: {missing:,} of the bytes that it expects have not come, and "
-            f"no thread starts another copy; {done:,} of {expected:,} arrivals are made",
+        bytes_ = f"{missing:,} of the bytes that it expects have not come, and no thread starts another copy"
+        why = f"{bytes_}; {why}"
+        hint = (
             "the bytes that expect_tx announces: what the copies of this phase bring, which is a box's whole "
             "size, also where it lies beyond the array; a copy that nobody starts, or that completes at "
-            "another barrier",
+            "another barrier"
         )
-    raise use.machine.program.error(
-        NoProgress,
-        use.site,
-        f"{use.machine.thread_name(lanes[0])}{others} for phase {found.phase[word]} of the mbarrier "
-        f"{use.name(0)} and will for ever: {done:,} of {expected:,} arrivals "
-        "are made, and no thread makes another",
-        "the number of arrivals that the barrier was initialised for; a branch or a return by which "
-        "some threads do not arrive; two threads that each wait for what the other does afterwards",
-    )
-
-
-def _misuse(machine, lane: int, site: int, does: str, hint: str) -> BarrierMisuse:
-    return machine.program.error(BarrierMisuse, site, f"{machine.thread_name(lane)} {does}", hint)
+    else:
+        why += ", and no thread makes another"
+        hint = (
+            "the number of arrivals that the barrier was initialised for; a branch or a return by which "
+            "some threads do not arrive; two threads that each wait for what the other does afterwards"
+        )
+    text = f"{others} for phase {found.phase[word]} of the mbarrier {use.name(0)} and will for ever: {why}"
+    use.machine.refuse(NoProgress, use.group, use.site, np.array(True), text, hint)

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from warplab.simt.engine import fp8, tensor
-from warplab.simt.engine.async_copies import WORD
+from warplab.simt.engine.async_copies import WORD, ChunkWatch
 from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.swizzle import PIECE, swizzled
@@ -42,7 +42,6 @@ from warplab.simt.engine.taint import Tainted
 from warplab.simt.engine.tensor import Product, register, shape_of, stacked
 from warplab.simt.engine.wrapped import WrappedArray
 from warplab.simt.errors import WarpgroupMisuse, WarpWide
-from warplab.simt.observer import Observer
 from warplab.simt.ptx.dataflow import register_facts
 from warplab.simt.ptx.parser import Function, Imm, Instr, Reg, Vec, leaves
 from warplab.simt.ptx.ptx_types import TYPES
@@ -126,7 +125,7 @@ def wgmma(code, instr):
     if form == "mma_async":
         _multiply(code, instr)
     elif form in ("fence", "commit_group"):
-        code.emit(f"wgmma.products(memory).{form.removesuffix('_group')}(group)")
+        code.emit(f"wgmma.products(memory).{'order' if form == 'fence' else 'commit'}(group)")
     elif form == "wait_group" and [o.value >= 0 for o in instr.operands if type(o) is Imm] == [True]:
         code.emit(f"wgmma.wait(memory, group, {int(instr.operands[0].value)})")
     else:
@@ -215,27 +214,24 @@ class _Reading:
     pieces: np.ndarray
 
 
-class Products(Observer):
+class Products(ChunkWatch):
     """The products of a chunk's warp groups. Observer: refuses writes to shared memory that a product may
     still read. A thread's products form groups, numbered by its commits, as ``async_copies`` are.
     """
 
     def __init__(self, machine):
+        super().__init__(machine)
         self.now = 0  # instructions that use registers of products, so far
-        self.fenced, self.committed, self.finished = np.zeros((3, machine.lanes), np.int64)
+        self.fenced = np.zeros(machine.lanes, np.int64)
         self.reading: list[_Reading] = []
 
-    def fence(self, group):
+    def order(self, group):
         self.now += 1
         self.fenced[group.lanes] = self.now
 
-    def commit(self, group):
-        self.committed[group.lanes] += 1
-
     def wait(self, group, last: int) -> list[_Reading]:
         """All but the last groups of products are there. What they have read."""
-        lanes = group.lanes
-        self.finished[lanes] = np.maximum(self.finished[lanes], self.committed[lanes] - last)
+        self.wait_group(group, last)
         pending = [r.number >= self.finished[r.lane] for r in self.reading]
         done = [r for r, waits in zip(self.reading, pending) if not waits]
         self.reading = [r for r, waits in zip(self.reading, pending) if waits]
@@ -257,9 +253,6 @@ class Products(Observer):
                 whose = f"the warp group of {machine.thread_name(reading.lane)}"
                 does = f"writes to {place}, an operand"
                 raise _unfinished(machine, group.lanes[i], site, reading.site, does, whose)
-
-    def done(self, machine):
-        machine.observers.remove(self)
 
 
 def products(memory) -> Products:
