@@ -6,23 +6,23 @@
 
 In the book they are "contributed", by that name, and have a marker of their own.
 
-The file is a stranger's: its form is held to a schema before anything is computed with it.
+The file is a stranger's: its form is held to ``SentFile`` before anything is computed with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import sys
 from pathlib import Path
+from typing import Annotated, Literal
 
-import jsonschema
-from jsonschema.exceptions import best_match
+import msgspec
+from msgspec import Meta, Struct
 
 from warplab.evidence.catalogue import experiments
 from warplab.evidence.measure import RESULTS
-from warplab.evidence.record import SCHEMA, Point, Record, RecordError, check, read, write
+from warplab.evidence.record import Point, Record, RecordError, check, read, write
 from warplab.evidence.roofs import impossible, roof
 
 MOST_BYTES = 16 << 20
@@ -31,72 +31,53 @@ APART = 1.5
 more is another experiment.
 """
 
-_TEXT = {"type": "string", "minLength": 1, "maxLength": 200, "pattern": r"^[\x20-\x7e]+$"}
-_COUNT = {"type": "integer", "minimum": 0, "maximum": 10**18}
-_POSITIVE = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e18}
-_POINT = {
-    "series": _TEXT,
-    "x": _POSITIVE,
-    "clock": {"enum": ["cuda", "host", "queue", "none"]},
-    "warmups": _COUNT,
-    "samples": {"type": "array", "items": _POSITIVE, "minItems": 5, "maxItems": 1000},
-    "median": _POSITIVE,
-    "iqr": {"type": "number", "minimum": 0, "maximum": 1e18},
-    "bytes": _COUNT,
-    "flops": _COUNT,
-    "roof": {"type": "string", "maxLength": 20, "pattern": "^[a-z0-9]*$"},
-    "unit": {"enum": ["s", "B", "J"]},
-}
-_RECORD = {
-    "schema": {"const": SCHEMA},
-    "experiment": _TEXT,
-    "device": _TEXT,
-    "kind": {"const": "cuda"},
-    "driver": _TEXT,
-    "cuda": _TEXT,
-    "torch": _TEXT,
-    "python": _TEXT,
-    "clocks": {
-        "type": "object",
-        "maxProperties": 8,
-        "additionalProperties": {"type": "number", "minimum": 0},
-    },
-    "date": _TEXT,
-    "commit": _TEXT,
-    "code": _TEXT,
-    "by": {**_TEXT, "minLength": 0, "maxLength": 80, "pattern": r"^[\x20-\x7e]*$"},
-    "left_out": {"const": ""},
-    "points": {
-        "type": "array",
-        "minItems": 1,
-        "maxItems": 200,
-        "items": {
-            "type": "object",
-            "properties": _POINT,
-            "required": [*_POINT],
-            "additionalProperties": False,
-        },
-    },
-}
-FORM = {
-    "type": "object",
-    "properties": {
-        "schema": {"const": SCHEMA},
-        "records": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": 100,
-            "items": {
-                "type": "object",
-                "properties": _RECORD,
-                "required": [*_RECORD],
-                "additionalProperties": False,
-            },
-        },
-    },
-    "required": ["schema", "records"],
-    "additionalProperties": False,
-}
+Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+\Z")]
+Count = Annotated[int, Meta(ge=0, le=10**18)]
+Positive = Annotated[float, Meta(gt=0, le=1e18)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e18)]
+
+
+class SentPoint(Struct, forbid_unknown_fields=True):
+    """The form of a ``Point``."""
+
+    series: Text
+    x: Positive
+    clock: Literal["cuda", "host", "queue", "none"]
+    warmups: Count
+    samples: Annotated[list[Positive], Meta(min_length=5, max_length=1000)]
+    median: Positive
+    iqr: NotNegative
+    bytes: Count
+    flops: Count
+    roof: Annotated[str, Meta(max_length=20, pattern=r"^[a-z0-9]*\Z")]
+    unit: Literal["s", "B", "J"]
+
+
+class SentRecord(Struct, forbid_unknown_fields=True):
+    """The form of a ``Record``."""
+
+    schema: Literal[1]
+    experiment: Text
+    device: Text
+    kind: Literal["cuda"]
+    driver: Text
+    cuda: Text
+    torch: Text
+    python: Text
+    clocks: Annotated[dict[str, NotNegative], Meta(max_length=8)]
+    date: Text
+    commit: Text
+    code: Text
+    by: Annotated[str, Meta(max_length=80, pattern=r"^[\x20-\x7e]*\Z")]
+    left_out: Literal[""]
+    points: Annotated[list[SentPoint], Meta(min_length=1, max_length=200)]
+
+
+class SentFile(Struct, forbid_unknown_fields=True):
+    """The form of a file."""
+
+    schema: Literal[1]
+    records: Annotated[list[SentRecord], Meta(min_length=1, max_length=100)]
 
 
 def records_of(path: Path) -> list[Record]:
@@ -104,17 +85,14 @@ def records_of(path: Path) -> list[Record]:
     if path.stat().st_size > MOST_BYTES:
         raise RecordError(f"{path}: more than {MOST_BYTES >> 20} MiB; a file of records has some hundred KiB")
     try:
-        raw = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
-    except (ValueError, RecursionError) as error:
+        raw = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, RecursionError) as error:
         raise RecordError(f"{path}: not JSON ({error})") from None
-    wrong = best_match(jsonschema.Draft202012Validator(FORM).iter_errors(raw))
-    if wrong:
-        raise RecordError(f"{path}: {wrong.json_path}: {wrong.message[:200]}")
+    try:
+        msgspec.convert(raw, SentFile)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{path}: {str(error)[:300]}") from None
     return [Record(**{**r, "points": [Point(**p) for p in r["points"]]}) for r in raw["records"]]
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is no number")
 
 
 def problems(records: list[Record], results: Path = RESULTS) -> list[str]:

@@ -132,6 +132,7 @@ OTHER = call(8, 16, "f32", "bf16", "bf16", "e", "a", "b", "0")
 WHOLE = f"FENCE; {MULTIPLY} COMMIT; WAIT(0);"
 LINE = {
     "silent": WHOLE,
+    "a fence of memory beside it": f"{WHOLE} __threadfence();",
     "two in one group, then two groups": f"FENCE; {MULTIPLY} {MULTIPLY} COMMIT; {OTHER} COMMIT; WAIT(1); "
     "d[0] += 1; WAIT(0);",
     "a loop": f"for (int i = 0; i < 5; ++i) {{ FENCE; {MULTIPLY} COMMIT; WAIT(0); }}",
