@@ -140,7 +140,7 @@ def course_version() -> str:
     """
     digest = hashlib.sha256()
     for base in map(Path, (*warplab.__path__, *autograder.__path__)):
-        for path in sorted(path for path in base.rglob("*") if path.suffix in (".py", ".yml", ".j2")):
+        for path in sorted(path for path in base.rglob("*") if path.suffix in (".py", ".yml", ".j2", ".cuh")):
             digest.update(str(path.relative_to(base)).encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
