@@ -35,7 +35,39 @@ MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
         f"tma_{kind}": ("requests", "sectors", "bytes", "shared_bytes", "sectors_saved") for kind in KINDS[:2]
     },
 }
-DISTRIBUTED = tuple(f"distributed_{kind}" for kind in KINDS[:3])
+OTHERS = {  # likewise, of what no bound is about
+    **{f"distributed_{kind}": ("requests", "bytes") for kind in KINDS[:3]},
+    "atomics": ("requests", "lanes", "addresses", "most_lanes_on_one_address"),
+}
+_GLOBAL = (
+    "{0.requests:,} requests, {0.sectors:,} sectors ({0.sectors_per_request:.2f} a request), "
+    "{0.bytes:,} bytes"
+)
+_SHARED = "{0.requests:,} requests, {0.wavefronts:,} wavefronts, {0.bank_conflicts:,} bank conflicts"
+_DISTRIBUTED = "{0.requests:,} requests, {0.bytes:,} bytes, in shared memory of other blocks"
+_TMA = (
+    "{0.requests:,} requests, {0.sectors:,} sectors, {0.bytes:,} bytes, "
+    "{0.shared_bytes:,} bytes in shared memory"
+)
+_ATOMICS = (
+    "{0.requests:,} requests, {0.lanes:,} lanes on {0.addresses:,} addresses "
+    "({0.lanes_per_address:.2f} on each, at most {0.most_lanes_on_one_address})"
+)
+ACCESSES = {  # a row of the table -> the part of a Profile that it shows, and its words
+    "global loads": ("global_load", _GLOBAL),
+    "global stores": ("global_store", _GLOBAL),
+    "shared loads": ("shared_load", _SHARED),
+    "shared stores": ("shared_store", _SHARED),
+    **{f"distributed {kind}s": (f"distributed_{kind}", _DISTRIBUTED) for kind in KINDS[:3]},
+    "TMA loads": ("tma_load", _TMA),
+    "TMA stores": ("tma_store", _TMA),
+    "atomics": ("atomics", _ATOMICS),
+}
+TOTALS = (
+    "warp_instructions busiest_warp_instructions thread_instructions warp_execution_efficiency branches "
+    "divergent_branches branch_efficiency flops operand_bytes operand_bytes_alone registers shared_bytes "
+    "spill_bytes occupancy ptx_instructions"
+).split()
 NCU = {  # our counters under Nsight Compute's names (Kernel Profiling Guide, metrics reference)
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": "global_load.requests",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum": "global_load.sectors",
@@ -170,33 +202,10 @@ class Profile(Counts):
     def as_dict(self) -> dict[str, int | float | str]:
         """Flat and JSON-able: {"global_load.requests": 128, ...}."""
         out: dict[str, int | float | str] = {}
-        for name, numbers in MEMORY.items():
+        for name, numbers in (MEMORY | OTHERS).items():
             part = getattr(self, name)
             out |= {f"{name}.{number}": getattr(part, number) for number in numbers}
-        for name in DISTRIBUTED:
-            out |= {
-                f"{name}.{number}": getattr(getattr(self, name), number) for number in ("requests", "bytes")
-            }
-        for name in ("requests", "lanes", "addresses", "most_lanes_on_one_address"):
-            out[f"atomics.{name}"] = getattr(self.atomics, name)
-        for name in (
-            "warp_instructions",
-            "busiest_warp_instructions",
-            "thread_instructions",
-            "warp_execution_efficiency",
-            "branches",
-            "divergent_branches",
-            "branch_efficiency",
-            "flops",
-            "operand_bytes",
-            "operand_bytes_alone",
-            "registers",
-            "shared_bytes",
-            "spill_bytes",
-            "occupancy",
-            "ptx_instructions",
-        ):
-            out[name] = getattr(self, name)
+        out |= {name: getattr(self, name) for name in TOTALS}
         return out | {f"{unit}_flops": self.unit_flops.get(unit, 0) for unit in ("fp64", "fp32", "tf32")}
 
     def ncu(self) -> dict[str, int | float]:
@@ -256,40 +265,12 @@ class Profile(Counts):
     def _memories(self) -> list[tuple[str, str]]:
         """The rows of accesses."""
         rows = []
-        for label, part in (("global loads", self.global_load), ("global stores", self.global_store)):
-            if part.requests:
-                value = (
-                    f"{part.requests:,} requests, {part.sectors:,} sectors "
-                    f"({part.sectors_per_request:.2f} a request), {part.bytes:,} bytes"
-                )
-                rows.append((label, value))
-        for label, part in (("shared loads", self.shared_load), ("shared stores", self.shared_store)):
-            if part.requests:
-                value = (
-                    f"{part.requests:,} requests, {part.wavefronts:,} wavefronts, "
-                    f"{part.bank_conflicts:,} bank conflicts"
-                )
-                rows.append((label, value))
-        for name in DISTRIBUTED:
+        for label, (name, words) in ACCESSES.items():
             part = getattr(self, name)
+            saved = getattr(part, "sectors_saved", 0)
             if part.requests:
-                value = f"{part.requests:,} requests, {part.bytes:,} bytes, in shared memory of other blocks"
-                rows.append((f"{name.replace('_', ' ')}s", value))
-        for label, part in (("TMA loads", self.tma_load), ("TMA stores", self.tma_store)):
-            if part.requests:
-                saved = f"; multicast saves {part.sectors_saved:,} sectors" if part.sectors_saved else ""
-                value = (
-                    f"{part.requests:,} requests, {part.sectors:,} sectors, {part.bytes:,} bytes, "
-                    f"{part.shared_bytes:,} bytes in shared memory{saved}"
-                )
-                rows.append((label, value))
-        if self.atomics.requests:
-            part = self.atomics
-            value = (
-                f"{part.requests:,} requests, {part.lanes:,} lanes on {part.addresses:,} addresses "
-                f"({part.lanes_per_address:.2f} on each, at most {part.most_lanes_on_one_address})"
-            )
-            rows.append(("atomics", value))
+                more = f"; multicast saves {saved:,} sectors" if saved else ""
+                rows.append((label, words.format(part) + more))
         if self.operand_bytes:
             alone = f", {self.operand_bytes_alone:,} of them while no copy by TMA is under way"
             rows.append(("wgmma", f"{self.operand_bytes:,} bytes of operands from shared memory{alone}"))

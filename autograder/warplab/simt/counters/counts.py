@@ -10,7 +10,15 @@ PASSES = "global_load", "global_store", "global_atomic", "shared_load", "shared_
 
 
 @dataclass
-class Global:
+class Summed:
+    """Counters of one kind, added up number by number."""
+
+    def __add__(self, other):
+        return type(self)(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass
+class Global(Summed):
     """Accesses to global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors.
 
     ``passes``: of 128 bytes through L1, from below.
@@ -28,11 +36,6 @@ class Global:
     def bytes(self) -> int:
         return 32 * self.sectors
 
-    def __add__(self, other: Global) -> Global:
-        return Global(
-            self.requests + other.requests, self.sectors + other.sectors, self.passes + other.passes
-        )
-
 
 @dataclass
 class Tma(Global):
@@ -47,7 +50,7 @@ class Tma(Global):
 
 
 @dataclass
-class Shared:
+class Shared(Summed):
     """Accesses to shared memory: warp ``requests`` and ``wavefronts``.
 
     ``bank_conflicts``: the wavefronts beyond the fewest possible.
@@ -56,13 +59,6 @@ class Shared:
     requests: int = 0
     wavefronts: int = 0
     bank_conflicts: int = 0
-
-    def __add__(self, other: Shared) -> Shared:
-        return Shared(
-            self.requests + other.requests,
-            self.wavefronts + other.wavefronts,
-            self.bank_conflicts + other.bank_conflicts,
-        )
 
 
 @dataclass

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from warplab.simt.counters.collect import SECTOR_SHIFT, compiled
+from warplab.simt.counters.counts import Summed
 from warplab.simt.engine.address_space import Region
 from warplab.simt.observer import Observer
 
@@ -19,8 +20,8 @@ READ, WRITTEN, FETCHED = np.uint8(1), np.uint8(2), np.uint8(4)
 SECTOR = 1 << SECTOR_SHIFT
 
 
-@dataclass(frozen=True)
-class Footprint:
+@dataclass
+class Footprint(Summed):
     """Bytes of the distinct 32-byte sectors that a launch touches.
 
     ``read`` and ``written``: by loads and stores, atomics being both. ``fetched``: read before the launch
@@ -31,14 +32,6 @@ class Footprint:
     written: int = 0
     fetched: int = 0
     touched: int = 0
-
-    def __add__(self, other: Footprint) -> Footprint:
-        return Footprint(
-            self.read + other.read,
-            self.written + other.written,
-            self.fetched + other.fetched,
-            self.touched + other.touched,
-        )
 
 
 class DistinctSectors(Observer):

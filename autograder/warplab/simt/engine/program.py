@@ -85,11 +85,10 @@ class Program:
                     kernel=name,
                     where=self.place(b.branch),
                 )
+        self.instrs = [i for b in self.blocks for i in b.instrs]  # those that end no block
         self.grid_barrier = any(
-            (b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods)
-            or any(meets_grid_wide(i.text) for i in b.instrs)
-            for b in self.blocks
-        )
+            b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods for b in self.blocks
+        ) or any(meets_grid_wide(i.text) for i in self.instrs)
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.place)
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
@@ -187,7 +186,7 @@ class Program:
     @cached_property
     def plain_sites(self) -> set[int]:
         """The sites of the kernel's own instructions; others stand for a part of what one does."""
-        own = {id(i) for b in self.blocks for i in b.instrs}
+        own = {id(i) for i in self.instrs}
         return {site for site, i in enumerate(self.sites) if id(i) in own}
 
     @cached_property
@@ -208,23 +207,21 @@ class Program:
     @cached_property
     def fences(self) -> bool:
         """Whether the kernel has a fence, or an access that is one too."""
-        instrs = [*self.sites, *(i for b in self.blocks for i in b.instrs)]
-        return any(i.opcode in ("fence", "membar") or {"release", "acq_rel"} & set(i.mods) for i in instrs)
+        fences = "fence", "membar"
+        return any(
+            i.opcode in fences or {"release", "acq_rel"} & set(i.mods) for i in (*self.sites, *self.instrs)
+        )
 
     @cached_property
     def uses_async_proxy(self) -> bool:
         """Whether TMA copies for the kernel, or Tensor Cores read shared memory (wgmma)."""
-        return any(
-            i.opcode == "wgmma" or (i.opcode == "cp" and "bulk" in i.mods)
-            for b in self.blocks
-            for i in b.instrs
-        )
+        return any(i.opcode == "wgmma" or (i.opcode == "cp" and "bulk" in i.mods) for i in self.instrs)
 
     @cached_property
     def guesses(self) -> frozenset[int]:
         """The ids of loads whose value reaches the expected operand of a compare-and-swap, through copies."""
-        facts = register_facts(map(_loaded_or_copied, (i for b in self.blocks for i in b.instrs)))
-        expected = [i.operands[2] for b in self.blocks for i in b.instrs if "cas" in i.mods]
+        facts = register_facts(map(_loaded_or_copied, self.instrs))
+        expected = [i.operands[2] for i in self.instrs if "cas" in i.mods]
         sought = frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))
         swaps = {b.index for b in self.blocks if any("cas" in i.mods for i in b.instrs)}
         after = [successors(b) for b in self.blocks]
@@ -275,8 +272,7 @@ class Program:
         return kind(message, kernel=self.name, where=self.line_of_site(site), hint=hint, acts=acts)
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
-        instrs = (i for b in self.blocks for i in b.instrs)
-        readers = [i for i in instrs if f"%{name}" in registers_read(i, INSTRUCTIONS)]
+        readers = [i for i in self.instrs if f"%{name}" in registers_read(i, INSTRUCTIONS)]
         why, hint = "", "SM numbers have no meaning on the engine: run on a CUDA GPU"
         if name.startswith("reserved_smem"):
             why = ": shared memory that CUDA keeps for cooperative tiles of more than a warp"

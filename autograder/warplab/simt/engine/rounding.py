@@ -14,10 +14,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from warplab.simt.engine.numeric import float_to_float, of_integer, to_odd, two_sum
+from warplab.simt.engine.numeric import float_to_float, fma, of_integer, to_odd, two_sum
 
 DIRECTIONS = ("rz", "rm", "rp")
-SPLIT = 134217729.0  # 2**27 + 1
 
 
 def direction_of(instr) -> str | None:
@@ -65,12 +64,7 @@ def towards(result, missing, direction: str):
 
 def _product(a, b):
     p = a * b
-    ah = a * SPLIT
-    ah = ah - (ah - a)
-    bh = b * SPLIT
-    bh = bh - (bh - b)
-    al, bl = a - ah, b - bh
-    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+    return p, fma(a, b, -p)
 
 
 def _fma(a, b, c):
@@ -84,16 +78,14 @@ def _fma(a, b, c):
 
 def _quotient(a, b):
     q = a / b
-    p, low = _product(q, b)
-    return q, ((a - p) - low) * np.sign(b)
+    return q, fma(-q, b, a) * np.sign(b)
 
 
 def _root(a):
     scale = np.where(a < 2.0**-500, 2.0**300, np.where(a > 2.0**500, 2.0**-300, 1.0))  # of the root: exact
     a = a * scale * scale
     s = np.sqrt(a)
-    p, low = _product(s, s)
-    return s / scale, (a - p) - low
+    return s / scale, fma(-s, s, a)
 
 
 ADDENDS = {

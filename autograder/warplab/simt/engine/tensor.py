@@ -180,16 +180,23 @@ def whole_warps(memory, group, site) -> int:
     """Number of the group's warps. Raises WarpWide unless all 32 lanes of each are there."""
     if group.full and group.machine.regular:
         return group.warps
-    counts = np.bincount(group.row)
-    if (counts != 32).any():
-        at = int(np.flatnonzero(counts != 32)[0])
-        first = memory.machine.thread_name(group.lanes[np.flatnonzero(group.row == at)[0]])
+    return whole(memory, group, site, group.row, 32, "a warp", "the warp")
+
+
+def whole(memory, group, site, number: np.ndarray, size: int, a_unit: str, the_unit: str) -> int:
+    """How many units of ``size`` threads the group's lanes form, by their ``number``. Raises WarpWide unless
+    all threads of each are there.
+    """
+    _, first, counts = np.unique(number, return_index=True, return_counts=True)
+    if (counts != size).any():
+        at = int((counts != size).argmax())
+        who = memory.machine.thread_name(group.lanes[first[at]])
         raise memory.program.error(
             WarpWide,
             site,
-            f"{int(counts[at])} of the 32 threads of a warp are here (the first is {first})",
-            "an if or loop around this line that only some threads of the warp take, "
-            "and a block of other than a multiple of 32 threads",
+            f"{int(counts[at])} of the {size} threads of {a_unit} are here (the first is {who})",
+            f"an if or loop around this line that only some threads of {the_unit} take, "
+            f"and a block of other than a multiple of {size} threads",
         )
     return counts.size
 

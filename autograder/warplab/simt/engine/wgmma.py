@@ -401,19 +401,7 @@ def _plain(memory, group, site, value: Any) -> np.ndarray:
 
 def _whole_groups(memory, group, site) -> int:
     """Number of the group's warp groups. Raises WarpWide unless all 128 lanes of each are there."""
-    machine, lanes = memory.machine, group.lanes
-    _, counts = np.unique(group.four_warps, return_counts=True)
-    if (counts != LANES).any():
-        at = int(np.flatnonzero(counts != LANES)[0])
-        raise memory.program.error(
-            WarpWide,
-            site,
-            f"{int(counts[at])} of the 128 threads of a warp group are here "
-            f"(the first is {machine.thread_name(lanes[int(counts[:at].sum())])})",
-            "an if or loop around this line that only some threads of the four warps take, "
-            "and a block of other than a multiple of 128 threads",
-        )
-    return counts.size
+    return tensor.whole(memory, group, site, group.four_warps, LANES, "a warp group", "the four warps")
 
 
 def _same_in_groups(memory, site, value, group, groups: int, what: str) -> np.ndarray:
