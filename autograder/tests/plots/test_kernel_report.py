@@ -138,8 +138,8 @@ def test_lanes_eight_numbers_apart_fetch_a_sector_each():
     assert (one.rule, one.line) == ("Uncoalesced Global Accesses", line(columns, "x[8 * i]"))
     # 1,056 x 256 / 32 = 8,448 requests, 32 sectors each
     assert (
-        "a load of x touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors; 89% of L1's"
-        in one.sentence
+        "a load of x touches 32 sectors a request where 4 would do (the line's loads: 270,336 sectors; "
+        "89% of L1's" in one.sentence
     )
     assert "neighbouring elements" in one.change
 
