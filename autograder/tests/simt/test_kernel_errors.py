@@ -1,5 +1,6 @@
 """What a student is told about a kernel that numba does not take."""
 
+import contextlib
 import linecache
 import math
 import subprocess
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 
+import warplab
 from warplab import crossing
 from warplab.crossing.kernel import compiled
 from warplab.hardware.device import engine_target
@@ -162,6 +164,15 @@ def test_an_untouched_kernel_is_a_stub_and_not_a_kernel_that_writes_nothing():
         raise NotImplementedError()
 
     with pytest.raises(crossing.Refused, match=r"not written yet: line \d+ is `raise NotImplementedError"):
+        compiled(kernel, "kernel", [["float32", 1, "array"]], engine_target())
+
+
+@pytest.mark.parametrize(("written", "stub"), [("", True), ("x[threadIdx.x] = 1.0f;", False)])
+def test_an_untouched_kernel_of_cpp_is_a_stub_and_one_written_beside_its_comment_is_none(written, stub):
+    comment = "/* Your code takes the place of this comment.\n    raise NotImplementedError()\n    */"
+    kernel = warplab.cuda_kernel(f'extern "C" __global__ void k(float* x) {{ {comment} {written} }}', "k")
+    refused = pytest.raises(crossing.Refused, match="not written yet: `kernel` stores nothing")
+    with refused if stub else contextlib.nullcontext():
         compiled(kernel, "kernel", [["float32", 1, "array"]], engine_target())
 
 

@@ -49,7 +49,7 @@ def test_a_notebook_is_one_that_jupyterlab_vs_code_and_colab_open_alike(path):
 
 
 def test_there_is_a_notebook_for_every_set():
-    assert [path.parent.name for path in NOTEBOOKS] == [f"ps{number:02}" for number in range(15)]
+    assert [path.parent.name for path in NOTEBOOKS] == [f"ps{number:02}" for number in range(16)]
 
 
 def hours_of(path):

@@ -6,6 +6,7 @@ value.
 
 import dis
 import inspect
+import re
 from typing import Any
 
 import msgspec
@@ -23,6 +24,10 @@ from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.shared_shapes import named
+
+
+CPP_STUB = re.compile(r"raise NotImplementedError\(\)\s*\*/")  # as a comment, with which C++ compiles
+STORES = re.compile(r"\b(?:st|red|atom|cp)\.")
 
 
 class CompiledKernel(msgspec.Struct, forbid_unknown_fields=True):
@@ -75,6 +80,10 @@ def compiled(entry, name, passed, target, arguments=()):
     """
     if type(entry) is CudaKernel:
         ptx, symbol = entry.compiled(target.arch)
+        if CPP_STUB.search(entry.source) and not STORES.search(ptx):
+            raise Refused(
+                f"not written yet: `{name}` stores nothing; your code takes the place of its comment"
+            )
         ptx = named(ptx, entry.source)  # where it runs there is no source
         return Kernel(entry.name[:80], symbol, (ptx,), "c").checked()
     check_kernel(entry, name)
