@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 from conftest import TESTS
+from forked_commands import descendants
 from grading import answers, hand_in, make_course, notebook
 from grading import grading as made_grading
-from test_corpus import CORPUS, PR_SET_CHILD_SUBREAPER, canary, descendants, listening, plant, stated, tree
+from test_corpus import CORPUS, PR_SET_CHILD_SUBREAPER, canary, listening, plant, stated, tree
 from test_sandbox import AS_MUCH_AS_SIX_MAY_HAVE, AS_USER, inside, needs_open_course, needs_walls
 
 import autograder
@@ -61,7 +62,8 @@ exec "$@"
 INSIDE = """
 import json, os, subprocess, sys
 from pathlib import Path
-from test_sandbox import alive, descendants
+from forked_commands import descendants
+from test_sandbox import alive
 from autograder.judge.budget import Budget
 from autograder.judge.process import Process
 from autograder.sandbox import Limits, forked

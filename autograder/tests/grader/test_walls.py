@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 from conftest import TESTS
+from forked_commands import descendants
 from test_boundary import submitted
-from test_sandbox import descendants, inside
+from test_sandbox import inside
 from wall_removal import (
     ONE_ID,
     Demolition,
