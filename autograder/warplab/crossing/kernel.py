@@ -25,8 +25,8 @@ from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.shared_shapes import named
 
-
-CPP_STUB = re.compile(r"raise NotImplementedError\(\)\s*\*/")  # as a comment, with which C++ compiles
+# A stub in C++ stands in a comment, with which it compiles.
+CPP_STUB = re.compile(r"raise NotImplementedError\(\)\s*\*/")
 STORES = re.compile(r"\b(?:st|red|atom|cp)\.")
 
 
