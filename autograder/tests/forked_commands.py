@@ -79,15 +79,15 @@ def nbgrader(folder, words, timeout=280, env=None):
         process.kill()
 
 
-def descendants(pid):
-    """Living processes below `pid`, by the parents that /proc tells; a zombie runs nothing."""
+def descendants(pid, but=frozenset()):
+    """Living processes below `pid`, by the parents that /proc tells, without `but` and what is below."""
     parents = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
             fields = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-            if fields[0] != "Z":
+            if fields[0] != "Z":  # a zombie runs nothing
                 parents[int(name)] = int(fields[1])
     found = {pid}
-    while fresh := {child for child, parent in parents.items() if parent in found} - found:
+    while fresh := {child for child, parent in parents.items() if parent in found} - found - but:
         found |= fresh
     return found - {pid}

@@ -175,6 +175,7 @@ def graded(tmp_path_factory, request):
         ctypes.CDLL(None).prctl(
             PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0
         )  # orphans of the grader's come to this process
+        # an open browser is among them, which goes on making processes
         mine = forked_commands.descendants(os.getpid())
         try:
             began = time.monotonic()
@@ -199,10 +200,9 @@ def graded(tmp_path_factory, request):
             done = subprocess.CompletedProcess([], 0, *process.communicate())
             done.returncode = process.returncode
             seconds = time.monotonic() - began
-            while (
-                left := forked_commands.descendants(os.getpid()) - mine
-            ) and time.monotonic() - began < seconds + 30:
-                time.sleep(0.1)  # what was killed may take a moment to end
+            until = time.monotonic() + 30  # what was killed may take a moment to end
+            while (left := forked_commands.descendants(os.getpid(), mine)) and time.monotonic() < until:
+                time.sleep(0.1)
             left = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in left}
         finally:
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
