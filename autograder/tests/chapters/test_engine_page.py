@@ -19,10 +19,13 @@ def scale(x, out, factor):
 
 
 def test_the_first_table_is_the_one_that_the_page_explains():
-    p = warplab.profile(scale[4, 256], np.ones(1000, np.float32), np.zeros(1000, np.float32), np.float32(3))
+    arrays = np.ones(1000, np.float32), np.zeros(1000, np.float32), np.float32(3)
+    p = warplab.profile(scale[4, 256], *arrays, caches="h100-sxm")
     assert (p.global_load.requests, p.global_load.bytes, p.global_load.sectors) == (32, 4000, 125)
     assert (p.flops, p.divergent_branches) == (1000, 1)
     assert "mul.f32" in p.ptx
+    assert p.caches.l1_hits == p.caches.l2_hits == 0
+    assert warplab.bounds(p, "h100-sxm").at_least == pytest.approx(8e-9, rel=0.02)
 
 
 @cuda.jit
