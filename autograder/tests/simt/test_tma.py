@@ -596,3 +596,65 @@ def test_the_wrappers_of_cuda():
         _kernels["wrapped"] = warplab.cuda_kernel(WRAPPED, "wrapped")
     _kernels["wrapped"][1, 128](warplab.tensor_map(array, (8, 16)), 32, 4)
     np.testing.assert_array_equal(array, wanted)
+
+
+ENDS = (
+    CLUSTER
+    + """
+extern "C" __global__ __cluster_dims__(2) void ends(const float* x, float* y, int how, int waits)
+{
+    __shared__ alignas(128) float tile[256], theirs[256];
+    __shared__ uint64_t bar;
+    int t = threadIdx.x;
+    tile[t] = t;
+    fence_proxy();
+    if (t == 0) { start(&bar, 1); if (how != 1) expect(&bar, how == 3 ? 8 : 1024); }
+    together();
+    if (t == 0 && how == 0) fetch(theirs, x, 1024, &bar);
+    if (t == 0 && how == 1) { put(y + 256 * blockIdx.x, tile, 1024); commit(); if (waits) wait_read(); }
+    if (t == 0 && how >= 2 && rank() == 0) {
+        uint32_t to, there;
+        asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(to) : "r"(at(theirs)));
+        asm("mapa.shared::cluster.u32 %0, %1, 1;" : "=r"(there) : "r"(at(&bar)));
+        if (how == 2)
+            asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+                         " [%0], [%1], 1024, [%2];" :: "r"(to), "r"(at(tile)), "r"(there) : "memory");
+        else
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];"
+                         :: "r"(to), "l"((uint64_t)t), "r"(there) : "memory");
+    }
+    if (how == 2 && waits == 2 && t == 0 && rank() == 0) tile[7] = 0;
+    if (waits && how != 1 && (how == 0 || rank() == 1)) wait(&bar, 0);
+    together();
+}
+"""
+)
+WHO = r"block \(1, 0, 0\) ends, and the copy in bulk that thread \(0, 0, 0\) of block \(0, 0, 0\)"
+ENDED = {  # of how, as in the kernel
+    0: r"block \(0, 0, 0\) ends, and the copy in bulk that thread \(0, 0, 0\) of block \(0, 0, 0\) "
+    r"starts here may not have filled theirs\[0\] yet.*(?s:.)*a wait for the phase",
+    1: r"block \(0, 0, 0\) ends, .* may not have read tile\[0\] yet.*(?s:.)*commit_group and wait_group.read",
+    2: r"block \(0, 0, 0\) ends, .* may not have read tile\[0\] yet.*(?s:.)*a wait for the phase",
+    3: rf"{WHO} starts here may not have filled theirs\[0\] yet",
+}
+
+
+@pytest.mark.parametrize("how", ENDED)
+def test_a_block_that_ends_while_a_copy_uses_its_memory_is_found(how):
+    x, y = np.zeros(256, np.float32), np.zeros(512, np.float32)
+    kernel(ENDS, "ends")[2, 256](x, y, how, 1)
+    copies = {
+        0: "shared::cluster.global.",
+        1: "global.shared::cta.bulk_group",
+        2: "1024, [%2]",
+        3: '"st.async',
+    }
+    with pytest.raises(
+        warplab.UnfinishedCopy, match=rf":{line(copies[how], ENDS) + (how < 2 or how == 3)}: {ENDED[how]}"
+    ):
+        kernel(ENDS, "ends")[2, 256](x, y, how, 0)
+
+
+def test_what_goes_to_another_block_is_not_overwritten_before_its_phase_is_complete():
+    with pytest.raises(warplab.UnfinishedCopy, match=r"writes tile\[7\] .* may not have read yet"):
+        kernel(ENDS, "ends")[2, 256](np.zeros(256, np.float32), np.zeros(512, np.float32), 2, 2)

@@ -18,7 +18,8 @@ class Observer:
     ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
     ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
     each of which has a number, ``relaxed`` if only what they have fenced is ordered; ``waited``: they have
-    waited for them. ``visited``: lanes reach other blocks of their cluster; ``left``: lanes of one leave.
+    waited for them. ``visited``: lanes reach other blocks of their cluster; ``left``: the last threads of
+    ``blocks`` leave, told of kernels with clusters or asynchronous copies.
     ``done``: a chunk of thread blocks has ended.
     """
 
@@ -55,6 +56,6 @@ class Observer:
 
     def visited(self, machine, group, site, access, offset): ...
 
-    def left(self, machine, group): ...
+    def left(self, machine, blocks): ...
 
     def done(self, machine): ...

@@ -143,12 +143,13 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
     """
     for part, (to, origin, bytes_, at, blocks) in _alike(group, there, here, size, bar, mask):
         if ways[1] == "global":
-            source = _Global(memory, part, site, origin, bytes_, "read")
+            own, source = None, _Global(memory, part, site, origin, bytes_, "read")
             data, saved = source.bytes(), 0 if blocks is None else np.bitwise_count(blocks).astype(int) - 1
             source.tell("read", None, saved)
         else:
             source = _Row(memory, part, site, bytes_)
-            data = _Shared(memory, part, site, origin, source, "shared", "read").tell_read()
+            own = _Shared(memory, part, site, origin, source, "shared", "read")
+            data = own.tell_read()
         everybody = np.ones(part.size, bool)
         of_rank = {None: everybody} if blocks is None else {r: blocks >> r & 1 > 0 for r in range(16)}
         for rank, chosen in of_rank.items():
@@ -156,7 +157,9 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
                 some = part if chosen.all() else part.split(chosen, frozenset())
                 space = ways[0] if rank is None else "cluster"
                 target = _Shared(memory, some, site, _of_block(to, rank, chosen), source, space, "write")
-                target.write(data[chosen], _of_block(at, rank, chosen), space, asks=ways[1] != "global")
+                phases = target.write(data[chosen], _of_block(at, rank, chosen), space, own is not None)
+                if own is not None:
+                    own.keep(phases)
 
 
 def store_async(memory, group, site: int, space, there, offset: int, dtype, values, bar, at: int):
@@ -395,23 +398,30 @@ class _Shared:
 
     def read(self) -> np.ndarray:
         """The same for a copy of a bulk group."""
-        data, watch = self.tell_read(), self.memory.watch(BulkWatch)
-        lanes = np.repeat(self.group.lanes, self.at.shape[1])
-        for part in range(PIECE // WORD):
-            watch.read(lanes, self.at.reshape(-1) // WORD + part, self.site)
+        data = self.tell_read()
+        self.keep()
         return data
 
-    def write(self, data: np.ndarray, bar, space: str, asks: bool) -> None:
-        """Store rows of pieces, and complete at the mbarriers ``bar``."""
+    def keep(self, phases=None) -> None:
+        """The bytes must stay until the copy's group or the phases of mbarriers are complete."""
+        lanes = np.repeat(self.group.lanes, self.at.shape[1])
+        phases = phases if phases is None else np.repeat(phases, self.at.shape[1])
+        for part in range(PIECE // WORD):
+            words = self.at.reshape(-1) // WORD + part
+            self.memory.watch(BulkWatch).read(lanes, words, self.site, phases)
+
+    def write(self, data: np.ndarray, bar, space: str, asks: bool) -> np.ndarray:
+        """Store rows of pieces, and complete at the mbarriers ``bar``, in the phases that are returned."""
         memory, does = self.memory, "lets a copy in bulk complete at {}"
         use = mbarrier.live(memory, self.group, self.site, space, bar[0], bar[1], does, True)
         self._tell("write", tuple(np.ascontiguousarray(data.view("u4").reshape(-1, 4).T)), asks)
         memory.machine.shared.view("V16")[self.at // PIECE] = data
-        watch = memory.watch(BulkWatch)
-        lanes, phases = (np.repeat(x, self.at.shape[1]) for x in (self.group.lanes, use.phases))
+        watch, ends = memory.watch(BulkWatch), use.phases
+        lanes, phases = (np.repeat(x, self.at.shape[1]) for x in (self.group.lanes, ends))
         for part in range(PIECE // WORD):
             watch.fill(lanes, self.at.reshape(-1) // WORD + part, phases, self.site)
         mbarrier.brought(use, self.other.size)
+        return ends
 
     def _tell(self, what, values, asks: bool, there=None) -> None:
         at, within = self.at, self.within

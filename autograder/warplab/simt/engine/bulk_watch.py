@@ -1,7 +1,8 @@
 """What must not be touched while the copies of TMA are under way, which the engine makes at once.
 
 Shared memory that a copy fills may be used after a wait for the phase of the mbarrier at which it completes.
-Shared memory that a copy reads may be written again after ``wait_group`` by the thread that started it. And
+Shared memory that a copy reads may be written again after ``wait_group`` by the thread that started it, or
+after a wait for the phase, if it goes to another block. Before that its block may not end either. And
 TMA sees what threads have written once one of them, or the thread that starts the copy, has executed
 ``fence.proxy.async`` since: it reads memory by another way ("proxy") than threads do.
 """
@@ -13,6 +14,13 @@ import numpy as np
 from warplab.simt.engine.async_copies import NOBODY, WORD, ChunkWatch, words_of
 from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.errors import SharedRace, UnfinishedCopy
+
+STARTED = 1 << 61  # more than groups of copies; above it stand the phases until which a copy reads
+UNTIL_PHASE = 1 << 62
+OF_GROUP = "cp.async.bulk.commit_group and wait_group.read by the thread that started the copy"
+OF_PHASE = (
+    "a wait for the phase of the mbarrier at which the copy completes: mbarrier.try_wait, bar.wait(token)"
+)
 
 
 class BulkWatch(ChunkWatch):
@@ -28,6 +36,7 @@ class BulkWatch(ChunkWatch):
         self.fill_site, self.read_site, self.write_site = np.zeros((3, words), np.int32)
         self.fenced_at = np.zeros(machine.lanes, np.int64)
         self.filling: dict[int, list[np.ndarray]] = {}  # by phase: words
+        self.reading: dict[int, list[np.ndarray]] = {}
         self.now, self.of_copy = 0, False
 
     def fill(self, lanes, words, phases, site: int) -> None:
@@ -36,15 +45,46 @@ class BulkWatch(ChunkWatch):
         for phase in np.unique(phases).tolist():
             self.filling.setdefault(phase, []).append(words[np.broadcast_to(phases == phase, words.shape)])
 
-    def read(self, lanes, words, site: int) -> None:
-        """A copy that each lane started reads words."""
-        self.reader[words], self.number[words] = lanes, self.committed[lanes]
-        self.read_site[words] = site
+    def read(self, lanes, words, site: int, phases=None) -> None:
+        """A copy that each lane started reads words, as one of its groups or until phases of mbarriers."""
+        self.reader[words], self.read_site[words] = lanes, site
+        self.number[words] = self.committed[lanes] if phases is None else UNTIL_PHASE - phases
+        for phase in () if phases is None else np.unique(phases).tolist():
+            self.reading.setdefault(phase, []).append(words[phases == phase])
 
     def waited(self, machine, lanes, phases):
         for phase in np.unique(phases).tolist():
             for words in self.filling.pop(phase, ()):
                 self.filler[words[self.phase[words] == phase]] = NOBODY
+            for words in self.reading.pop(phase, ()):
+                self.reader[words[self.number[words] == UNTIL_PHASE - phase]] = NOBODY
+
+    def left(self, machine, blocks):
+        size = machine.shared_stride // WORD
+        for block in blocks.tolist():
+            own = np.arange(block * size, (block + 1) * size)
+            fills = own[self.filler[own] != NOBODY]
+            if fills.size:
+                self._ends(machine, block, fills[0], self.filler, self.fill_site, "filled", OF_PHASE)
+            reads = own[self._is_read(own)]
+            if reads.size:
+                hint = OF_PHASE if self.number[reads[0]] > STARTED else OF_GROUP
+                self._ends(machine, block, reads[0], self.reader, self.read_site, "read", hint)
+
+    def _is_read(self, words) -> np.ndarray:
+        """Whether a copy may not have read words yet."""
+        reader = self.reader[words]
+        return (reader != NOBODY) & (self.number[words] >= self.finished[reader])
+
+    def _ends(self, machine, block: int, word, copier, site, does: str, hint: str) -> None:
+        place, who = self._what(machine, word), machine.thread_name(copier[word])
+        raise machine.program.error(
+            UnfinishedCopy,
+            int(site[word]),
+            f"block {machine.block_name(block)} ends, and the copy in bulk that {who} starts here may not "
+            f"have {does} {place} yet: a block's shared memory is gone when its last thread leaves",
+            f"{hint}, before the end of the kernel",
+        )
 
     def fence_proxy(self, group) -> None:
         self.now += 1
@@ -66,11 +106,9 @@ class BulkWatch(ChunkWatch):
                 if self.of_copy:
                     self.by_proxy(machine, group.lanes, word, site)
                 continue
-            reader = self.reader[word]
-            if (reader != NOBODY).any():
-                pending = (reader != NOBODY) & (self.number[word] >= self.finished[reader])
-                if pending.any():
-                    self._overwrites(machine, group, site, word, pending)
+            pending = self._is_read(word)
+            if pending.any():
+                self._overwrites(machine, group, site, word, pending)
             self.writer[word] = NOBODY if self.of_copy else group.lanes
             self.written_at[word], self.write_site[word] = self.now, site
 
@@ -103,13 +141,12 @@ class BulkWatch(ChunkWatch):
             site,
             f"{who} {does} {self._what(machine, word[i])} ({self._place(machine, site)}) that {whose} "
             f"({there}) may not have filled yet",
-            "a wait for the phase of the mbarrier at which the copy completes, before this line: "
-            "mbarrier.try_wait, or bar.wait(token)",
+            f"{OF_PHASE}, before this line",
         )
 
     def _overwrites(self, machine, group, site, word, bad) -> None:
         i = int(np.flatnonzero(bad)[0])
-        copier = machine.thread_name(self.reader[word[i]])
+        copier, by_phase = machine.thread_name(self.reader[word[i]]), self.number[word[i]] > STARTED
         there = self._place(machine, int(self.read_site[word[i]]))
         raise machine.program.error(
             UnfinishedCopy,
@@ -117,8 +154,7 @@ class BulkWatch(ChunkWatch):
             f"{machine.thread_name(group.lanes[i])} writes {self._what(machine, word[i])} "
             f"({self._place(machine, site)}) that the copy in bulk of {copier} ({there}) may not have read "
             "yet",
-            "cp.async.bulk.commit_group and wait_group.read by the thread that started the copy, "
-            "then __syncthreads(), then the next write",
+            f"{OF_PHASE if by_phase else OF_GROUP}, then __syncthreads(), then the next write",
         )
 
     def _what(self, machine, word) -> str:

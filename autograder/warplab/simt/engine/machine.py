@@ -176,6 +176,7 @@ class Machine:
             self.shared_base = self.block_of_lane * self.shared_stride
             self.local_base = self.all_lanes * self.program.local_size
         self._special: dict[str, np.ndarray] = {}
+        self.living = np.full(count, t)  # threads of each block that have not left the kernel
         self.cluster_barrier: clusters.ClusterBarrier | None = None
         self.absent = AbsentLanes(self)
         # uninitialised memory reads as NaN or -1, so that a missing initialisation shows
@@ -318,9 +319,8 @@ class Machine:
         everybody = group.size == schedule.alive
         if block.end == "exit":
             schedule.leave(group)
-            if self.cluster_size > 1 and not self.depth:
-                for o in self.observers:
-                    o.left(self, group)
+            if (self.cluster_size > 1 or self.program.uses_async_proxy) and not self.depth:
+                self._leave(group)
         elif block.end == "syncwarp":
             if (everybody or self._has_whole_warps(group)) and (guard == guard[0]).all():
                 self.memory.warp_barrier(group, guard)
@@ -335,6 +335,13 @@ class Machine:
         else:
             schedule.wait(block.index, group, guard)
         return -1
+
+    def _leave(self, group: Group) -> None:
+        blocks, gone = np.unique(self.block_of_lane[group.lanes], return_counts=True)
+        self.living[blocks] -= gone
+        ended = blocks[self.living[blocks] == 0]
+        for o in self.observers if ended.size else ():
+            o.left(self, ended)
 
     def _no_progress(self, index: int, group: Group) -> NoProgress:
         return NoProgress(

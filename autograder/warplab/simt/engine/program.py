@@ -214,8 +214,11 @@ class Program:
 
     @cached_property
     def uses_async_proxy(self) -> bool:
-        """Whether TMA copies for the kernel, or Tensor Cores read shared memory (wgmma)."""
-        return any(i.opcode == "wgmma" or (i.opcode == "cp" and "bulk" in i.mods) for i in self.instrs)
+        """Whether TMA copies for the kernel, a store completes at an mbarrier (st.async), or Tensor Cores
+        read shared memory (wgmma).
+        """
+        there = {("cp", "bulk"), ("st", "async")}
+        return any(i.opcode == "wgmma" or there & {(i.opcode, mod) for mod in i.mods} for i in self.instrs)
 
     @cached_property
     def guesses(self) -> frozenset[int]:

@@ -183,8 +183,9 @@ class Races(Observer):
     def visited(self, machine, group, site, access, offset):
         self._visits_of(machine).add(group, site, access, offset)
 
-    def left(self, machine, group):
-        self._visits_of(machine).leave(group)
+    def left(self, machine, blocks):
+        if self.visits is not None:
+            self.visits.leave(blocks)
 
     def _visits_of(self, machine) -> Visits:
         if self.visits is None:

@@ -19,7 +19,6 @@ class Visits:
 
     def __init__(self, machine, clocks: Clocks):
         self.machine, self.clocks = machine, clocks
-        self.living = np.full(machine.blocks, machine.launch.threads)
         self.time, self.round = np.zeros((2, machine.cluster_size, machine.lanes), np.int64)
         self.site_at: dict[int, int] = {}
 
@@ -36,8 +35,8 @@ class Visits:
             self.time[host % size, group.lanes] = np.where(away, clocks.now, 0)
             self.site_at[clocks.now] = site
         first = machine.first_block
-        if (self.living[host] == 0).any():
-            i = int(np.flatnonzero(self.living[host] == 0)[0])
+        if (machine.living[host] == 0).any():
+            i = int(np.flatnonzero(machine.living[host] == 0)[0])
             self._refuse(group.lanes[i], int(host[i]), site, "which has left the kernel")
         barrier = machine.cluster_barrier
         if barrier is not None and lasts:
@@ -51,12 +50,10 @@ class Visits:
                 i = int(np.flatnonzero(~heard)[0])
                 self._refuse(lanes[i], int(hosts[i]), site, "and nothing says that this block has begun")
 
-    def leave(self, group) -> None:
-        """Lanes leave the kernel. Raises ClusterMisuse if their block takes along memory that is in use."""
+    def leave(self, blocks) -> None:
+        """Blocks end. Raises ClusterMisuse if one takes along memory that is in use."""
         machine, size = self.machine, self.machine.cluster_size
-        blocks, gone = np.unique(machine.block_of_lane[group.lanes], return_counts=True)
-        self.living[blocks] -= gone
-        for block in blocks[self.living[blocks] == 0].tolist():
+        for block in blocks.tolist():
             start = (block - block % size) * machine.launch.threads
             when = self.time[block % size, start : start + size * machine.launch.threads]
             guests = np.flatnonzero(when)
