@@ -477,22 +477,48 @@ def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weigh
 
 
 def test_the_thresholds_of_serving():
+    """Products, then caches: from ridge rows on the products are compute-bound, and the step is while the
+    caches of a reader are shorter than its FLOP.
+    """
     ridge = PEAK / BANDWIDTH
-    assert round(14e9 / (ridge * 524_288)) == 90 and round(140e9 / (ridge * 327_680)) == 1447
-    c, k = 50, 524_288  # at 50 tokens the inequality's threshold is 660 readers
-    for readers, bound in ((700, True), (600, False)):
-        assert (14e9 * readers / PEAK > (14e9 + readers * c * k) / BANDWIDTH) is bound
-        assert (readers * (1 - ridge * c * k / 14e9) > ridge) is bound
+    for context, k, n in ((90, 524_288, 7e9), (1447, 327_680, 70e9)):
+        assert round(2 * n / (ridge * k)) == context
+        for readers in (1, 300, 10_000):
+            assert 2 * n * readers / PEAK > readers * (context - 1) * k / BANDWIDTH
+            assert 2 * n * readers / PEAK < readers * (context + 1) * k / BANDWIDTH
 
 
 def test_a_prompt_in_chunks(monkeypatch):
+    """Chunks of 256 beside 32 readers are below the ridge: no step is longer than weights and caches take."""
     names = chapter()
     for name, value in {"each": 524_288, "h100": H100}.items():
         monkeypatch.setitem(names, name, value)
-    passes = {n: [names["mixed"](n, d) for d in range(0, 8192, n)] for n in (8192, 512, 128)}
-    assert [round(1e3 * sum(p)) for p in passes.values()] == [134, 158, 630]
-    assert round(1e3 * max(passes[512])) == 10 and names["decode"](32)[1] == pytest.approx(30.8e9, rel=2e-3)
-    says("134 ms", "158 ms instead of 134", "64 times")
+    sizes = (8192, 512, 256, 128)
+    passes = {n: [names["mixed"](n, d) for d in range(0, 8192, n)] for n in sizes}
+    assert [round(1e3 * sum(p)) for p in passes.values()] == [134, 214, 315, 630]
+    assert 256 + 32 < PEAK / BANDWIDTH < 512 + 32
+    caches = 524_288 * (32 * 1000 + 8192)
+    assert max(passes[256]) == pytest.approx((14e9 + caches) / BANDWIDTH)
+    assert [round(1e3 * max(passes[n]), 1) for n in (512, 256, 128)] == [14.0, 10.5, 10.5]
+    assert names["decode"](32)[1] == pytest.approx(30.8e9, rel=2e-3)
+    says("134 ms", "315 ms instead of 134", "after 214 ms, for steps of up to 14", "64 times")
+
+
+def test_a_check_of_drafts_costs_a_plain_pass_until_its_rows_pass_the_ridge(monkeypatch):
+    names = chapter()
+    monkeypatch.setitem(names, "h100", H100)
+    plain, check = (
+        [names["pass_time"](7e9, tokens, readers, 524_288_000) for readers in (1, 32, 125)]
+        for tokens in (1, 5)
+    )
+    assert check[:2] == plain[:2] and check[2] - plain[2] == pytest.approx(
+        14e9 * 625 / PEAK - 14e9 / BANDWIDTH
+    )
+    assert round(14e9 * 625 / PEAK * 1e3, 1) == 8.8 and round(125 * 524_288_000 / BANDWIDTH * 1e3) == 20
+    quiz = 14e9 * 125 / PEAK, 125 * 524_288_000 / BANDWIDTH
+    assert 4 * 125 == 500 and [round(1e3 * t, 1) for t in quiz] == [1.8, 19.6]
+    assert round(125 / sum(quiz), -1) == 5860 and 5860 / 5265 == pytest.approx(1.11, abs=0.005)
+    says("8.8 ms instead of 4.2, beside 20 ms of caches", "5,860 a second")
 
 
 def test_latent_attention_and_drafts():

@@ -72,7 +72,8 @@ def steps() -> dict[str, StageCounts]:
 def profiled() -> dict[str, dict]:
     """What Nsight Compute counted of each rung and of the library, one launch each.
 
-    Bytes for 1,000 operations: ``into_sms``, ``from_l2``, ``shared``, ``hbm``; ``instructions`` of a million;
+    Bytes for 1,000 operations: ``into_sms``, ``from_l2``, ``shared``, ``hbm``; ``l2_a_clock``: bytes that
+    L2 read in a clock of the SMs; ``instructions`` of a million;
     ``busy``: the share of the time in which the Tensor Cores were; ``per_clock``: operations a clock then.
     """
     table = yaml.safe_load((RESULTS / "climbed.yml").read_text(encoding="utf-8"))
@@ -82,6 +83,7 @@ def profiled() -> dict[str, dict]:
             "kernel": row["kernel"],
             "into_sms": 1000 * row["into_sms"] / work,
             "from_l2": 1000 * 32 * row["l2_read_sectors"] / work,
+            "l2_a_clock": 32 * row["l2_read_sectors"] / row["cycles"],
             "shared": 1000 * 128 * row["shared_wavefronts"] / work,
             "hbm": 1000 * row["hbm_read"] / work,
             "instructions": 1e6 * row["instructions"] / work,

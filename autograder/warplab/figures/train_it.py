@@ -678,9 +678,9 @@ def sizes(rows):
     colours = dict(zip(next(iter(rows.values())), ("gold", "green", "blue"), strict=True))
     for y, parts in enumerate(rows.values()):
         for shift, (what, seconds) in zip((-0.25, 0, 0.25), parts.items(), strict=True):
-            ax.barh(y + shift, seconds, left=1e-9, height=0.23, color=COLOUR[colours[what]])
+            ax.plot(seconds, y + shift, "o", markersize=9, color=COLOUR[colours[what]])
             ax.annotate(
-                plots.duration(seconds), (seconds, y + shift), (4, 0),
+                plots.duration(seconds), (seconds, y + shift), (9, 0),
                 textcoords="offset points", va="center",
                 fontsize=9.5,
             )  # fmt: skip
@@ -688,7 +688,8 @@ def sizes(rows):
     ax.set(xlim=(1e-8, 30), ylim=(len(rows) - 0.5, -0.5), xlabel="seconds of a step, at least")
     ax.set_yticks(range(len(rows)), list(rows))
     ax.tick_params(axis="y", length=0)
-    handles = [ax.barh(0, 0, color=COLOUR[colour]) for colour in colours.values()]
+    handles = [ax.plot([], [], "o", markersize=9, color=COLOUR[colour])[0] for colour in colours.values()]
+    ax.grid(axis="x")
     plots.legend(figure, handles, list(colours))
     said = "; ".join(
         f"{network}: " + ", ".join(f"{what} {plots.duration(seconds)}" for what, seconds in parts.items())
