@@ -127,7 +127,7 @@ def levels(card="h100-sxm"):
         f"an {facts.short} the port of shared memory has {port:.1f}.",
         caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The vertical line is what 128 bytes "
         f"a clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
-        "(green) are slower than the peak.",
+        "(green) are slower than the peak. Whether writes (orange) wait for reads NVIDIA does not say.",
         evidence=["theory"],
     )
 
