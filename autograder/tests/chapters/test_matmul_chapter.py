@@ -13,6 +13,7 @@ from torch import nn
 import warplab
 from warplab.evidence.measure import shown_without_running
 from warplab.figures import disguises, kernels, matmul
+from warplab.figures.taken import taken
 from warplab.hardware import specs
 from warplab.models.operations import operations
 
@@ -103,3 +104,34 @@ def test_numbers_in_a_row_take_two_wavefronts_where_numbers_16_apart_take_one():
     loads_of_one = 8 * 64 * 4  # warps, steps, numbers of A or of B
     assert list(wavefronts.values()) == [2 * loads_of_one, loads_of_one + 2 * loads_of_one]
     assert sorted({4 * tx % 32 for tx in range(16)}) == list(range(0, 32, 4))  # "two in each of 8 banks"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
+def test_what_the_text_says_of_passes_and_of_issue_holds_for_counts_and_records():
+    cells = [c.source for c in jupytext.reads(TEXT, fmt="md:myst").cells if c.cell_type == "code"]
+    space = {"warplab": warplab, "kernels": kernels}
+    for name in ("from numba import cuda", "def matmul_naive(", "def fetch(", "def matmul_register_tiled("):
+        source = next(c for c in cells if name in c).replace("print(fill(str(warplab.device()), 74))", "")
+        exec(compile(source, "04", "exec"), space)
+    launches = {
+        "naive": space["matmul_naive"][(4, 4), (32, 32)],
+        "tiled": kernels.tiled(32)[(4, 4), (32, 32)],
+        "register_tiled": space["matmul_register_tiled"][(2, 2), (16, 16)],
+    }
+    a = np.ones((128, 128), np.float32)
+    h100 = specs.get("h100-sxm")
+    clocks = h100["sms"].value * h100["boost_clock"].si
+    passes, issue, took = {}, {}, {}
+    for name, launch in launches.items():
+        p = warplab.profile(launch, a, a, np.empty_like(a))
+        larger = 2 * 4096**3 / p.flops / clocks
+        passes[name], issue[name] = p.l1_wavefronts * larger, p.warp_instructions / 4 * larger
+        took[name] = taken("matmul_by_size", "H100")[f"course: matmul_{name}", 4096]
+    assert issue["naive"] > 2 * passes["naive"]  # "issue for longer than their passes take"
+    assert issue["tiled"] < passes["tiled"]  # "the passes are the longer"
+    assert issue["register_tiled"] < 1.5 * passes["register_tiled"]  # "the two are close"
+    arithmetic = 2 * 4096**3 / h100["peak_fp32"].si
+    assert took["naive"] > 3 * (passes["naive"] + arithmetic)  # "can take longer than the sum"
+    assert 0.4 < issue["naive"] / took["naive"] < 0.5  # "nearly half of its time"
+    assert all(1 < took[name] / passes[name] < 2 for name in ("tiled", "register_tiled"))
