@@ -505,6 +505,16 @@ def test_what_a_multicast_saves_is_counted():
     assert "2 requests, 64 sectors, 2,048 bytes, 4,096 bytes in shared memory; multicast saves 64" in str(p)
 
 
+def test_a_copy_of_a_box_that_is_nowhere_is_a_request():
+    """Nsight Compute counts instructions: smsp__sass_inst_executed_op_tma_ld."""
+    array, data = np.zeros((8, 64), np.float32), np.zeros(512, np.uint8)
+    map_, box = warplab.tensor_map(array, (8, 16)), (64, 8, 0)
+    loads = warplab.profile(there(2)[2, 64], map_, data, 512, 512, *box).tma_load
+    stores = warplab.profile(back(2)[2, 64], map_, data, 512, *box).tma_store
+    assert (loads.requests, loads.sectors, loads.shared_bytes) == (2, 0, 1024)
+    assert (stores.requests, stores.sectors) == (2, 0)
+
+
 @pytest.mark.parametrize(
     "mistake, error, said",
     [

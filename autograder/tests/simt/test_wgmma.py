@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from wgmma_kernels import (
     COPY,
+    DTYPES,
     HEAD,
     SUMS,
     accumulators,
@@ -91,22 +92,29 @@ def test_negation_and_a_fresh_start(flags, adds):
     np.testing.assert_array_equal(got, wanted)
 
 
-def test_a_sum_is_rounded_once():
-    """2**24 + 3 is 2**24 + 4 here, to nearest even; an H100 gave 2**24 + 2 (and 2**14, with FP8)."""
-    left, right, memory = (
-        np.zeros((64, 16), np.float16),
-        np.ones((8, 16), np.float16),
-        np.zeros(2304, np.uint8),
-    )
-    left[0, :3] = 1
-    for matrix, start, stride in ((left, 0, 128), (right, 2048, 128)):
-        lay_out(matrix, memory, start, 0, False, 8 * matrix.shape[0] * 2, stride)
+@pytest.mark.parametrize(
+    "kind, begin, factors, wanted",
+    [
+        ("f16", 2**24, [1, 1, 1], 2**24 + 2),  # an H100 and an H200 gave these four
+        ("tf32", 2**24, [1, 1, 1], 2**24 + 2),
+        ("e4m3", 2**13, [1], 2**13 + 1),
+        ("e4m3", 2**14, [1, 1, 1], 2**14),
+        ("e4m3", 2**13 + 1, [2**6, 2**6, 2**6, 2**6, 0.5], 2**13 + 257),  # 13 fraction bits of each
+        ("e5m2", 2**13 + 1, [2**13], 2**14),  # and of the sum
+    ],
+)
+def test_sums_are_cut_off(kind, begin, factors, wanted):
+    left, right = np.zeros((64, K[kind]), DTYPES[kind]), np.ones((8, K[kind]), DTYPES[kind])
+    left[0, : len(factors)] = factors
+    memory = np.zeros(2304, np.uint8)
+    lay_out(left, memory, 0, 0, False, 1024, 128)
+    lay_out(right, memory, 2048, 0, False, 128, 128)
     where = descriptor(0, 1024, 128, 0), descriptor(2048, 128, 128, 0)
-    kernel = one_product(8, 16, "f32", "f16", "f16", where, 2304)
-    begin = accumulators(np.full((64, 8), 2**24, np.float32), np.float32)
-    out = np.zeros_like(begin)
-    kernel[1, 128, 0, 2304](memory, np.zeros((128, 4), np.uint32), begin, 1, out)
-    assert from_accumulators(out, np.float32, 8)[:2, 0].tolist() == [2**24 + 4, 2**24]
+    kernel = one_product(8, K[kind], "f32", kind, kind, where, 2304)
+    held = accumulators(np.full((64, 8), begin, np.float32), np.float32)
+    out = np.zeros_like(held)
+    kernel[1, 128, 0, 2304](memory, np.zeros((128, 4), np.uint32), held, 1, out)
+    assert from_accumulators(out, np.float32, 8)[:2, 0].tolist() == [wanted, begin]
 
 
 PIPELINE = (

@@ -33,7 +33,8 @@ class Observer:
     def accessed(self, machine, group, site, access, offset, width, space, what, values): ...
 
     def bulk(self, machine, group, site, access, width, space, what, values):
-        self.accessed(machine, group, site, access, 0, width, space, what, values)
+        if group.size:
+            self.accessed(machine, group, site, access, 0, width, space, what, values)
 
     def read_until_now(self, machine, group, site, access, width): ...
 

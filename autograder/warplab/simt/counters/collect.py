@@ -215,8 +215,8 @@ class Counters(Observer):
 
     def bulk(self, machine, group, site, access, width, space, what, values):
         t = self.traffic.setdefault((site, "tma"), Traffic())
-        t.requests += group.started.size if group.asks else 0
-        if space != "global":
+        t.requests += group.asks
+        if space != "global" or not group.size:
             t.moved += group.size * width
             return
         thread = np.zeros(group.size, np.int64)

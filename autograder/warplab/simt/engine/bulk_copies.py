@@ -103,10 +103,11 @@ def _pair(code, operand) -> str:
 
 class Pieces(Group):
     """What observers are told of a copy: a lane for each word or 16 bytes, in rows of 32 as if they were a
-    warp's. ``asks``: whether the copies count as requests here; ``saved``: as many as a multicast spares.
+    warp's, none where a box lies outside of its array. ``asks``: how many copies count as requests here;
+    ``saved``: as many as a multicast spares.
     """
 
-    def __init__(self, machine, lanes: np.ndarray, asks: bool, saved: np.ndarray | int = 0):
+    def __init__(self, machine, lanes: np.ndarray, asks: int, saved: np.ndarray | int = 0):
         super().__init__(machine, lanes, {}, False)
         self.asks, self.saved = asks, saved
 
@@ -361,13 +362,12 @@ class _Global(_Row):
     def tell(self, what: str, values, saved: np.ndarray | int = 0) -> None:
         """``saved``: of each lane's copy, as many as a multicast spares."""
         words, lane = self._touched
-        if words.size:
-            at = words * WORD
-            access = Access(at.astype(np.uint64) + np.uint64(self.region.base), self.region, at)
-            given = None if values is None else (values,)
-            spared = np.broadcast_to(saved, (self.group.size,))[lane]
-            pieces = Pieces(self.memory.machine, self.group.lanes[lane], True, spared)
-            _tell(self.memory, pieces, self.site, access, WORD, "global", what, given)
+        at = words * WORD if words.size else np.zeros(1, np.int64)
+        access = Access(at.astype(np.uint64) + np.uint64(self.region.base), self.region, at)
+        given = None if values is None else (values,)
+        spared = np.broadcast_to(saved, (self.group.size,))[lane]
+        pieces = Pieces(self.memory.machine, self.group.lanes[lane], self.group.size, spared)
+        _tell(self.memory, pieces, self.site, access, WORD, "global", what, given)
 
 
 class _Shared:
@@ -431,7 +431,7 @@ class _Shared:
         at, within, lanes = (np.ascontiguousarray(x).reshape(-1) for x in (at, within, lanes))
         if at.size:
             access = Access(within.astype(np.uint64), self.memory.machine.shared, at, within)
-            pieces = Pieces(self.memory.machine, lanes, asks)
+            pieces = Pieces(self.memory.machine, lanes, asks * self.group.size)
             _tell(self.memory, pieces, self.site, access, PIECE, self.space, what, values)
 
 

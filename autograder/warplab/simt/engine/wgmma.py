@@ -7,13 +7,12 @@ leading and the stride byte offset, all three without their last four bits; 49 t
 63 the swizzle (``swizzle``). What the two offsets mean depends on the swizzle and on which dimension is
 contiguous (``_places``; the layouts are those of the manual and of CUTLASS's ``mma_traits_sm90_gmma.hpp``).
 
-Numbers are as in ``tensor``: the sum of an instruction's products and the accumulator is made in float64
-and rounded once. Hopper cuts off instead. A model has the bits of all random sums of 16-bit and TF32 factors
-that an H200 gave: products and accumulator are aligned to the largest sum of two factors' exponents (or the
-accumulator's), cut off after 25 fraction bits, added over the instruction's K, and cut off to float32. With
-8-bit floats 13 fraction bits are kept (as DeepSeek-V3's report says, see chapter 7), and the rest of the
-rule is unknown. The layouts are an H100's for every swizzle, both major orders, base offsets 0 to 7 and start
-addresses within the pattern.
+Sums of floats are Hopper's, bit for bit as far as is published: products and accumulator are aligned to the
+largest sum of two factors' exponents (or the accumulator's), cut off after 25 fraction bits, added over the
+instruction's K, and cut off to float32; with 8-bit floats 13 fraction bits are kept of each and of the sum.
+A sum in float16 is rounded to nearest. The rule is that of MMA-Sim (Xie and others, arXiv:2511.10909), whose
+authors report the hardware's bits; an H200 gave us those of 16-bit and TF32 factors. The layouts are an
+H100's for every swizzle, both major orders, base offsets 0 to 7 and start addresses within the pattern.
 
 The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
 in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is a
@@ -53,6 +52,7 @@ SUMS = {"f16": {"f16", "f32"}, "bf16": {"f32"}, "tf32": {"f32"}, "s8": {"s32"}, 
 SUMS |= dict.fromkeys(FP8, SUMS["f16"])
 SWIZZLES = (0, 128, 64, 32)  # bytes, by the number in a descriptor
 SHAPES = " ".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
+LEAST = {"f16": -14, "e5m2": -14, "e4m3": -6}  # exponents of normal numbers; the others': -126
 THREAD, SUM, FACTOR = range(3)  # who used a register last: a thread, or a product as its D or its A
 
 
@@ -375,13 +375,13 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
     else:
         x = _shared(memory, group, site, groups, first, 64, form, 0)
     y = _shared(memory, group, site, groups, second, p.n, form, 1)
-    got = np.matmul(x, y.transpose(0, 2, 1))
+    x = -x if form.negated else x
     c = np.zeros((groups, 64, p.n))
     if added:
         bits = stacked(added, group.size).view(TYPES[p.d].bits).reshape(groups, 4, 8, 4, p.n // 8, 2, 2)
         c = tensor.decode(bits.transpose(0, 1, 5, 2, 4, 3, 6).reshape(groups, 64, p.n), p.d)
         c = np.where(keeps[:, np.newaxis, np.newaxis], c, 0.0)
-    out = tensor.encode(-got if form.negated else got, c, p).reshape(groups, 4, 2, 8, p.n // 8, 4, 2)
+    out = _summed(x, y, c, p).reshape(groups, 4, 2, 8, p.n // 8, 4, 2)
     lanes = (
         np.ascontiguousarray(out.transpose(0, 1, 3, 5, 4, 2, 6)).reshape(group.size, -1).view(register(p.d))
     )
@@ -389,6 +389,32 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
     by = [np.stack(np.broadcast_arrays(who, number, found.now, site)) for who in (SUM, FACTOR)]
     of_d = [HeldRegister(np.ascontiguousarray(column), by[0]) for column in lanes.T]
     return of_d + [HeldRegister(np.broadcast_to(r, (group.size,)), by[1]) for r in own]
+
+
+def _summed(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
+    """C + X Y, the sum of each row of X and each row of Y, as bit patterns of the result's type."""
+    exact = np.matmul(x, y.transpose(0, 2, 1)) + c
+    if p.d == "s32":
+        return tensor.encode(exact, np.zeros(1), p)
+    kept = 13 if p.a in FP8 else 25
+    of_x, of_y, top = _exponents(x, p.a), _exponents(y, p.b), _exponents(c, p.d)
+    for k in range(p.k):
+        top = np.maximum(top, of_x[:, :, k, np.newaxis] + of_y[:, np.newaxis, :, k])
+    unit = np.ldexp(1.0, kept - top)
+    total = np.trunc(c * unit) + 0.0  # no negative zero
+    for k in range(p.k):
+        total += np.trunc(x[:, :, k, np.newaxis] * y[:, np.newaxis, :, k] * unit)
+    total /= unit
+    if p.d == "f32":
+        last = np.ldexp(1.0, min(kept, 23) - _exponents(total, p.d))
+        total = np.trunc(total * last) / last
+    bits = tensor.encode(np.where(np.isfinite(exact), total, exact), np.zeros(1), p)
+    return np.where(np.isnan(exact), np.iinfo(bits.dtype).max >> 1, bits).astype(bits.dtype)
+
+
+def _exponents(values: np.ndarray, kind: str) -> np.ndarray:
+    exponents = np.maximum(np.frexp(values)[1] - 1, LEAST.get(kind, -126))
+    return np.where(values == 0, np.int32(-126), exponents)
 
 
 def _plain(memory, group, site, value: Any) -> np.ndarray:
