@@ -313,8 +313,8 @@ print(
 # 1. One thread starts a barrier for each stage, and asks for the first two steps, as far as there are so many.
 # 2. In each step all wait for its stage. `begin_products()`, four times `multiply(sums, a, b)`, `commit_products()` start the product: each `multiply`
 #    takes 16 numbers of k, 32 bytes of each row, so its operands are `described(place)` with `place` 0, 32, 64 and 96 bytes behind the beginning of A's and of B's tile.
-# 3. A stage may be filled again when its product has read it. `wait_for_products<1>()` waits until only one product, the latest, is still under way; then the stage of the step *before* is free. All
-#    threads meet, and one asks for the step that comes into that stage.
+# 3. A stage may be filled again when its product has read it. `wait_for_products<1>()` waits until only one product, the latest, is under way; then the stage of the step *before* is free. All
+#    threads should meet, and one asks for the step that comes into that stage.
 # 4. After the last step `wait_for_products<0>()`, and `store_sums(C + row * n + col, n, sums)` stores the block's 64 x 32 sums.
 #
 # The tensor maps have a swizzle of 128 bytes, which `described` says to the Tensor Cores, so a tile begins at a multiple of 1,024 bytes.

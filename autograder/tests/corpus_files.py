@@ -21,6 +21,7 @@ HERE = Path(__file__).parent
 CORPUS = HERE / "corpus"
 SOLUTIONS = {path.stem.split("_")[0]: path for path in (HERE.parents[1] / "solutions").glob("ps*.py")}
 SCORE = re.compile(r"([\d.]+) points: ")
+BELOW = "Below what the notebook gives."  # in the docstring of a file that uses it
 
 
 def stated(path):
@@ -112,6 +113,11 @@ class Entry:
         return self.edit is not None and "base" not in self.edit
 
     @property
+    def below_the_notebook(self) -> bool:
+        """Whether it stands below what its notebook gives, whose names it may use."""
+        return self.edits_the_reference or BELOW in self.source()
+
+    @property
     def in_full_alone(self) -> bool:
         """Whether `make test` leaves it out (corpus/tried.yml)."""
         tried = make_test_tries()
@@ -145,15 +151,13 @@ class Entry:
 
     def cells(self) -> list[str]:
         """The cells of a notebook with this answer."""
-        return [*(cells_for(self.task)[:-1] if self.edits_the_reference else ()), self.source()]
+        return [*(cells_for(self.task)[:-1] if self.below_the_notebook else ()), self.source()]
 
     def namespace(self) -> dict:
-        """What the answer defines, run below the notebook's own cells if it edits the
-        reference; its lines can be looked up.
-        """
+        """What the answer defines, where it stands; its lines can be looked up."""
         file = str(self.path(self.name))
         source = self.source()
-        namespace = dict(given_to(self.task)) if self.edits_the_reference else {}
+        namespace = dict(given_to(self.task)) if self.below_the_notebook else {}
         namespace["__name__"] = "submission"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         exec(compile(source, file, "exec"), namespace)

@@ -10,8 +10,11 @@ from test_tasks import NAMES, SETS
 
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry
-from warplab.tasks.domain import BEYOND, DRAWERS, Choice, Values, Whole, places
+from warplab.tasks.declaration import DriverTask
+from warplab.tasks.domain import BEYOND, BLOCK, DRAWERS, Choice, Values, Whole, places
+from warplab.tasks.ps13 import TrainingRun
 
+BATCH = "ps13/cross_entropy", "batch"  # rows by another name
 OPENING = (  # of each set
     "Unless a task says otherwise, sizes are whole numbers from 1 on.",
     "Inputs must stay as they are: a changed one costs the row.",
@@ -49,6 +52,30 @@ def test_the_corners_of_a_domain_belong_to_rows_and_their_references_can_be_comp
         comparing = task.item(case.item).kind == "correctness" or len(task.items) == 1
         assert comparing, "a corner is compared; it is counted only where the task has no other row"
         assert all(np.all(np.asarray(limit) >= 0) for limit in task.expected(case)[1].values())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_check_leaves_out_a_kind_of_contents_or_one_more_than_a_block_has_threads(name):
+    task = registry.get(name)
+    certain = {(key, value) for key, axis in task.domain.items() for value in axis.certain}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        corners = {(key, value) for key, axis in task.domain.items() for value in axis.corners(rng)}
+        found = places(np.random.default_rng(seed), task.domain, task.corners, task.fits)
+        assert certain & corners <= {corner for place in found for corner in place.items()}
+
+
+def test_host_code_is_asked_for_one_number_more_than_a_block_has_threads():
+    """Where its kernels are numba's or C++'s, and a size is no number of rows, which a grid goes along."""
+    asked = set()
+    for task in map(registry.get, NAMES):
+        if isinstance(task, DriverTask) and not task.needs and not isinstance(task, TrainingRun):
+            for key in task.domain.keys() - {"first", "rows", "sequences", "spare", "step"}:
+                axis = task.domain[key]
+                if isinstance(axis, Whole) and axis.most is None and (task.name, key) != BATCH:
+                    assert BLOCK + 1 in axis.corners(np.random.default_rng(0)), (task.name, key)
+                    asked.add(task.name)
+    assert {"ps03/scan", "ps13/linear", "ps13/embedding"} <= asked
 
 
 @pytest.mark.sampled(36)

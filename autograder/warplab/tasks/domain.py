@@ -14,7 +14,9 @@ import numpy as np
 
 PLAIN = "plain"
 """Numbers of ordinary size: what most cases have in their arrays."""
-BEYOND = (257, 1025, 65_537)
+BLOCK = 1024
+"""Threads that a block has at most."""
+BEYOND = (257, BLOCK + 1, 65_537)
 """One more than the tables that people make."""
 
 
@@ -24,6 +26,11 @@ class Axis:
     @property
     def words(self):
         """What the statement must say of it: texts."""
+        return ()
+
+    @property
+    def certain(self):
+        """Those of its corners that every check has."""
         return ()
 
     def corners(self, rng):
@@ -53,6 +60,10 @@ class Whole(Axis):
         if self.most is not None:
             return (f"{self.least:,} to {self.most:,}",)
         return () if self.least == 1 else (f"{self.least:,} or more",)
+
+    @property
+    def certain(self):
+        return (BLOCK + 1,) if self.most is None else ()
 
     def corners(self, rng):
         """The least, 0, 1, odd, prime, a power of two and one beside it, one beyond usual tables, the top."""
@@ -118,6 +129,10 @@ class Values(Axis):
     def words(self):
         return (self.dtype,)
 
+    @property
+    def certain(self):
+        return tuple(kind for kind in self.kinds if kind != PLAIN)
+
     def corners(self, rng):
         return [self.kinds[n] for n in rng.permutation(len(self.kinds))]
 
@@ -128,16 +143,20 @@ class Values(Axis):
 
 def places(rng, domain, count, fits=lambda place: True):
     """`count` places, {axis: value} each: every corner as soon as there is room for it, and pairs crossed.
+    Then one more for each that is certain and has not come up.
 
     fits: whether a place is affordable and allowed. Where it never is, a place is left out.
     """
     corners = {name: axis.corners(rng) for name, axis in domain.items()}
     unseen = {(name, value) for name, values in corners.items() for value in values}
+    certain = [{name: value} for name, axis in domain.items() for value in axis.certain]
     pairs, found = set(), []
-    for _ in range(count):
+    for part in [{}] * count + certain:
+        if any((name, value) not in unseen for name, value in part.items()):
+            continue
         best, most = None, -1
         for _ in range(60):
-            place = {name: values[rng.integers(len(values))] for name, values in corners.items()}
+            place = {name: values[rng.integers(len(values))] for name, values in corners.items()} | part
             if not fits(place):
                 continue
             new = [30 if value in BEYOND else 10 for name, value in place.items() if (name, value) in unseen]

@@ -154,9 +154,9 @@ class Linear(TrainingTask):
     )
 
     domain = {
-        "batch": Whole(upto=70),
-        "inputs": Whole(upto=70),
-        "outputs": Whole(upto=70),
+        "batch": Whole(),
+        "inputs": Whole(),
+        "outputs": Whole(),
         "first": Whole(0, says=("x may have more rows than the batch",), upto=70),
         "asked": Choice("forward", "inputs", "weights", "bias"),
     }
@@ -932,7 +932,15 @@ class CausalAttention(TrainingTask):
             self.tokens(rng, "large", 2, odd(rng, 4, 8), 16, size=60.0),
             longest,
             self.tokens(rng, "memory", 2, 32, 4),
+            self.all_far_below(rng),
         ]
+
+    def all_far_below(self, rng):
+        """All scores are one number, 2^122 below zero: below whatever stands in for minus infinity."""
+        case = self.tokens(rng, "large", 2, 5, 16, ("out",))
+        case.inputs["q"][:], case.inputs["k"][:] = 2.0**60, -(2.0**60)
+        case.inputs["equal"] = True
+        return replace(case, name=f"{case.name}, all scores far below zero")
 
     def shapes(self, inputs):
         return dict.fromkeys(("out", "grad_q", "grad_k", "grad_v"), inputs["q"].shape)
@@ -969,14 +977,16 @@ class CausalAttention(TrainingTask):
 
     def rounding(self, inputs, expected):
         """A score is a sum of `width` products, and its error goes into a weight as a relative one, with a
-        few units for the exponential and the sum of up to `length` of them. From there on each array is off
-        by what came in and by what its own sums add.
+        few units for the exponential and the sum of up to `length` of them (of equal scores the error is one,
+        and leaves the weights alone). From there on each array is off by what came in and by what its own
+        sums add.
         """
         q, k, v, grad = (np.abs(a) for a in self.cut(inputs, "q", "k", "v", "grad_out"))
         (_, length, width), shape, p = q.shape, inputs["q"].shape, self.weights(inputs)
         root = math.sqrt(width)
         raw = q @ k.swapaxes(1, 2) / root
         seen = np.where(np.tri(length, dtype=bool), raw, 0.0).max(axis=2, keepdims=True)
+        seen *= not inputs.get("equal")
         relative = 2 * sum_tolerance(width + 3, seen) + UNIT * (8 * seen + 6 * length + 32)
         p_off = p * relative
         by_p = grad @ v.swapaxes(1, 2)
@@ -1025,9 +1035,9 @@ class Embedding(TrainingTask):
     )
 
     domain = {
-        "batch": Whole(upto=257),
-        "words": Whole(upto=257),
-        "width": Whole(upto=257),
+        "batch": Whole(),
+        "words": Whole(),
+        "width": Whole(),
         "first": Whole(0, says=("y[t] = table[tokens[first + t]]",), upto=70),
         "asked": Choice("forward", "backward"),
     }
@@ -1048,7 +1058,7 @@ class Embedding(TrainingTask):
             "table": normal(rng, words, width),
             "grad_y": normal(rng, count, width),
         }
-        return Case(f"{item}, {count} tokens of {words}, {width} wide", inputs, item, only)
+        return Case(f"{item}, {so_many(count, 'token')} of {words}, {width} wide", inputs, item, only)
 
     def make_cases(self, rng):
         first = int(rng.integers(3, 30))
