@@ -175,11 +175,11 @@ grade("ps00/blocks", blocks)
 #
 # Eight threads, 20 numbers: every thread does several. It begins at its own number and goes on in steps of the
 # whole grid, so thread 0 takes 0, 8 and 16, thread 1 takes 1, 9 and 17. At every step the threads stand side by
-# side, and what the four threads of a block write together is one **request** to memory. `cuda.grid(1)` is the `i`
-# of the last warm-up, and `cuda.gridsize(1)` is the number of all threads. The loop is Python's own:
+# side, and what the four of a block write together is one **request** to memory, in one piece of 32 bytes.
+# `cuda.grid(1)` is the `i` of the last warm-up, and `cuda.gridsize(1)` the number of threads. The loop is
 # `range(start, stop, step)`.
 #
-# Every number plus 1 again, by one thread each. The check counts the requests.
+# Every number plus 1, by one thread each. The check counts the pieces.
 
 # %%
 grade("ps00/stride", ...)

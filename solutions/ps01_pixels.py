@@ -169,7 +169,7 @@ def launch_plan(width, height, block):
     width, height  pixels
     block          (threads_x, threads_y), 1 to 1,024 each
 
-    Whole numbers only: do the rounding with //, not with floats.
+    Whole numbers only; rounding is safest with //, without floats.
     """
     ### BEGIN SOLUTION
     # (n + b - 1) // b rounds up without floats. Usual slips: n // b + 1, one too many where b divides n; the height for x;

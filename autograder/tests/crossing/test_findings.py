@@ -200,6 +200,8 @@ def test_lines_of_several_launches_are_added_up():
         ("`replicas` has a single number, no row, expected 10 numbers", "take the place of the last"),
         ("`card`: got a dict, expected a whole number", "the thing itself"),
         ("`verdict`: got a str ('SIZES'), expected a whole number", "in quotation marks"),
+        ("launched the work 46 times, asked for 21 samples and", "Count the launches"),
+        ("the work was launched 2 times, not once", "Count the launches"),
         ("what goes into each of the 5 layers is kept, as `plain` keeps it", "still held"),
         ("RuntimeError: element 0 of tensors does not require grad", "has noted nothing"),
         ("RuntimeError: function AgainBackward returned an incorrect number of gradients", "How many inputs"),

@@ -130,6 +130,12 @@ def test_full_points_and_a_wrong_result_show_no_plot(name):
     assert "of one warp" not in Table(report)._repr_html_()
 
 
+def test_a_line_that_wastes_nothing_is_not_blamed_for_a_little_too_much():
+    report, _ = submitted("ps03/reduce_tree/wrong_two_atomics")  # 8 additions more beside 128 loads
+    line = next(line for line in report.lines if line.key == "atomics")
+    assert line.state == "partial" and line.access == {}
+
+
 def test_the_same_picture_is_drawn_once_in_a_table():
     html = Table(submitted("ps05/transpose/wrong_naive")[0])._repr_html_()
     assert (html.count("<figure"), html.count("<svg")) == (2, 1)

@@ -39,7 +39,8 @@ class Task:
                  judge), for kernels and drivers also of result(), and "device" where the crossing has one
     returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
     atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
-                 lost to atomics there: a plain load or store does the same, and chapters count those
+                 lost to atomics there, and one that counts instructions to all atomics: a plain load or store
+                 does the same, and chapters count those
     mbarriers    whether its kernels wait at mbarriers. A structure row of another task refuses these: no
                  counter sees what threads could pass on by them
     maps         {argument: (input, box, swizzle)}: arguments that are tensor maps of input arrays
@@ -198,14 +199,17 @@ class Task:
         }
 
     def needless_atomics(self, bound, counters):
-        """Why atomics lose this structure row, in one sentence; None where they do not."""
+        """Why atomics lose this structure row, in one sentence; None where they do not.
+
+        One instruction adds for all lanes, one after the other: a count of instructions does not see that.
+        """
         for space in () if self.atomics else ("global", "shared"):
             requests = counters.get(f"{space}_atomic.requests", 0)
-            if f"{space}_" in bound.counter and requests:
-                return (
-                    f"{number(requests)} requests of atomics to {space} memory, and this task needs none: "
-                    "read it with loads and write it with stores"
-                )
+            if requests and (f"{space}_" in bound.counter or "instructions" in bound.counter):
+                counted = "instructions" in bound.counter
+                turns, plain = "lanes take turns within one", "read it with loads and write it with stores"
+                told = f"{number(requests)} requests of atomics to {space} memory, and this task needs none"
+                return f"{told}: {turns if counted else plain}"
         return None
 
     def unshared(self, inputs, counters, launch=()):

@@ -182,16 +182,14 @@ class StrideWarmUp(OneArray):
         return {"out": 1.0 + inputs["x"]}
 
     def bounds(self, inputs):
-        """A block is one warp. It writes once in each round in which its first thread has a number, and a
-        few times more where the compiler unrolls the loop; steps as large as a block write almost three
-        times as often in three blocks.
+        """A block is one warp, and what it writes in a round touches the sectors that its numbers fill, a few
+        more where the compiler unrolls the loop. Steps as large as a block write almost three times as often
+        in three blocks; a run of neighbours for each thread touches a sector a lane.
         """
-        blocks, threads = inputs["blocks"], inputs["threads"]
-        first = np.arange(blocks) * threads
-        rounds = int(np.maximum(-(-(inputs["x"].size - first) // (blocks * threads)), 0).sum())
-        return {
-            "right": Bound("global_write.requests", 3 * rounds // 2 + 2, 2 * rounds + 3, "requests to write")
-        }
+        place = np.arange(inputs["x"].size)
+        fewest = len(set(zip(place // inputs["threads"], place // 8, strict=True)))
+        written = "pieces of 32 bytes written"
+        return {"right": Bound("global_write.sectors", 3 * fewest // 2 + 2, 2 * fewest + 3, written)}
 
 
 @task("ps00/shared", points=1)

@@ -491,11 +491,15 @@ class TimeIt(Task):
         return {"seconds": 0.02 * expected["seconds"] + 2 * 8.2e-6}
 
     def wrong_result(self, case, outcome):
+        """Too many samples cost every row; launches that no clock was read for, that on the first ones."""
         repeats = case.inputs["repeats"]
-        launches = outcome.counters.get("device.launches", 0) if outcome and not outcome.error else repeats
-        if not repeats <= launches <= repeats + self.WARM_UPS:
-            most = f"and at most {self.WARM_UPS} launches before the first"
-            return f"launched the work {launches:.0f} times, asked for {repeats} samples {most}"
+        counters = outcome.counters if outcome and not outcome.error else {"device.launches": repeats}
+        launches = counters.get("device.launches", 0)
+        timed = counters.get("device.clock_reads", 0) + counters.get("device.events", 0) > 2 * repeats
+        too_many = launches > repeats + self.WARM_UPS and (timed or case.item == "warm_up")
+        if launches < repeats or too_many:
+            asked = f"{so_many(repeats, 'sample')} and at most {self.WARM_UPS} launches before the first"
+            return f"launched the work {launches:.0f} times, asked for {asked}"
         return super().wrong_result(case, outcome)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from warplab.hardware.target import Target
 from warplab.tasks.compare import sum_tolerance
 from warplab.tasks.declaration import COPY, KernelTask, Task, task
-from warplab.tasks.domain import Choice, Whole
+from warplab.tasks.domain import PLAIN, Choice, Whole
 from warplab.tasks.rubric import Bound, Case, Item, number, so_many
 
 THREADS = 128
@@ -322,6 +322,7 @@ class LatencyHiding(Task):
         "shared": Whole(0, upto=60_000),
         "threads": Whole(upto=1024),
         "sm": Choice("sm_75", "sm_80", "sm_90"),
+        "reserved": Choice(PLAIN, 0, 8192),
         "asked": Choice("blocks", "spare"),
     }
     corners = 12
@@ -352,6 +353,7 @@ class LatencyHiding(Task):
             kernel("shared", "sm_75", 32, 16 * 1024, 64),
             kernel("shared", "sm_80", 24, int(rng.integers(9_000, 20_000)), 128),
             kernel("shared", "sm_80", 16, 512 * int(rng.choice([28, 45, 53])), 64, **other),
+            kernel("shared", "sm_90", 16, 0, 32, reserved=8192 * int(rng.integers(1, 4))),
             kernel("occupancy", "sm_90", 94, 0, 256, share),
             kernel("occupancy", "sm_80", 32, roomy, 96, share),
             kernel("occupancy", "sm_80", 100, 0, 96, share, **other),
@@ -377,10 +379,12 @@ class LatencyHiding(Task):
     def at(self, rng, place):
         """Blocks belong to the row of the limit that decides; a warp partly filled, to that on warps."""
         sizes = [place[name] for name in ("sm", "registers", "shared", "threads")]
-        case = self._kernel(rng, place["asked"], *sizes)
+        drawn = place["reserved"] != PLAIN and place["asked"] == "blocks"
+        other = {"reserved": place["reserved"]} if drawn else {}
+        case = self._kernel(rng, place["asked"], *sizes, **other)
         if place["asked"] == "spare" or self.decides(case.inputs) != "warps":
             sizes[-1] = -(-place["threads"] // 32) * 32
-            case = self._kernel(rng, place["asked"], *sizes)
+            case = self._kernel(rng, place["asked"], *sizes, **other)
         if place["asked"] == "spare":
             return replace(case, only=("spare",))
         item = self.decides(case.inputs)
@@ -391,7 +395,8 @@ class LatencyHiding(Task):
         most = self.blocks(inputs, inputs["registers"])
         if self.blocks(inputs, 1) > most:
             return "registers"
-        return "shared" if self.blocks(inputs | {"shared": 0}, inputs["registers"]) > most else "warps"
+        free = inputs | {"shared": 0, "sm": inputs["sm"] | {"reserved": 0}}
+        return "shared" if self.blocks(free, inputs["registers"]) > most else "warps"
 
     def _kernel(self, rng, item, arch, registers, shared, threads, only=("blocks",), **other):
         limit = Target.of(arch).limits

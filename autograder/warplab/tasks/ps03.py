@@ -257,7 +257,8 @@ class ReduceTree(BlockReduction):
         read: 45. Neighbours first wakes every warp in the first five rounds: 150. An atomic for each
         warp would be 8 a block. The loads of the numbers are counted with either, a request a warp: one
         thread that adds up everything needs no table and 32 times the loads. So is the atomic of a block,
-        as a request that reads: numbers can be read by atomics, too.
+        as a request that reads: numbers can be read by atomics, too. Those of several lanes are one request
+        and as many additions, so additions are counted.
 
         Time: reading decides. A thread has one load under way where the compiler does not unroll its loop,
         about half of what fills an H100's door, and then come nine barriers: three times the copy's time
@@ -266,10 +267,10 @@ class ReduceTree(BlockReduction):
         blocks, loads = inputs["blocks"], inputs["x"].size // 32
         return {
             "atomics": Bound(
-                "atomics.requests + global_load.requests",
+                "atomics.lanes + global_load.requests",
                 blocks + loads,
-                5.5 * blocks + loads,
-                "atomic and load requests",
+                3 * blocks + loads,
+                "atomic additions and load requests",
             ),
             "table": Bound(
                 "shared_memory.requests + global_read.requests",
@@ -326,10 +327,10 @@ class ReduceShuffle(BlockReduction):
                 "requests to the table, loads and atomics",
             ),
             "atomics": Bound(
-                "atomics.requests + global_load.requests",
+                "atomics.lanes + global_load.requests",
                 blocks + loads,
-                1.5 * (blocks + loads),
-                "atomic and load requests",
+                3 * blocks + loads,
+                "atomic additions and load requests",
             ),
             "together": self.together(inputs),
             "time": self.TIME,

@@ -203,7 +203,9 @@ def _points_of_case(task, item, case, outcome):
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
     missing = [name for name in bound.counter.split(" + ") if name not in counters]
     limits += f"; nothing was counted as {', '.join(missing)}" if missing else ""
+    # a line that wastes nothing is not to blame for a little too much
     blamed = outcome.access and math.isfinite(total)
+    blamed = blamed and (outcome.access.get("wasted") or total >= 1.25 * bound.full)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}
     return CaseVerdict(case.name, bound.fraction(total), f"{counted} {told}; {limits}", access)
 
