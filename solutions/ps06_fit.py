@@ -233,7 +233,7 @@ def accumulate(w, batches, max_norm):
     batches   list of [x, y], x float32 (rows, width), y float32 (rows,), rows may differ
     max_norm  a number, or math.inf
 
-    Go through the parts one by one, as if there were room for only one of them. If no part is whole, return zeros.
+    One part at a time is enough. If no part is whole, return zeros.
     """
     ### BEGIN SOLUTION
     gradient, rows = torch.zeros(len(w)), 0

@@ -140,7 +140,7 @@ def six_nd(layers, width, context, tokens, gpus, peak, share):
 
     rule  6 N D, FLOP
     full  with attention, FLOP
-    days  that `gpus` cards take, each at `share` of its `peak` (FLOP/s)
+    days  of `full` on `gpus` cards at `share` of their `peak` (FLOP/s)
     """
     ### BEGIN SOLUTION
     rule = 6 * 12 * layers * width**2 * tokens

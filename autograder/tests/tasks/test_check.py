@@ -321,6 +321,12 @@ def test_nan_matches_nan_only():
     assert difference("x", nan, one, 1e9)
 
 
+def test_a_wrong_number_and_the_right_one_never_read_the_same():
+    for size in ((), 3, 9):
+        told = difference("x", np.full(size, -0.547737 + 1e-8), np.full(size, -0.547737))
+        assert "-0.54773699" in told and told.rstrip("]").endswith("-0.547737")
+
+
 def test_what_a_kernel_left_alone_is_called_so():
     before = crossing.poisoned((3, 5), "int32")
     half = before.copy()

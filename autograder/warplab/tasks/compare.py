@@ -94,9 +94,9 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
         )
         return f"{who} was never written to{added}"
     if got.ndim == 0:
-        return f"{who} is {_value(got[()])}, expected {_value(expected[()])}"
+        return "{} is {}, expected {}".format(who, *_apart(got, expected))
     if got.size <= 4 and got.ndim == 1:
-        return f"{who} is [{', '.join(map(_value, got))}], expected [{', '.join(map(_value, expected))}]"
+        return "{} is [{}], expected [{}]".format(who, *_apart(got, expected))
     places = (
         f"{count:,} of {got.size:,} places"
         if count < got.size
@@ -107,14 +107,14 @@ def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
     first = tuple(int(i) for i in np.argwhere(wrong)[0])
     where = ", ".join(map(str, first))
     same = untouched is not None and got[first].tobytes() == untouched[first].tobytes()
-    value = "nothing (never written)" if same else _value(got[first])
+    value, right = _apart(got[first], expected[first])
+    value = "nothing (never written)" if same else value
     limits = np.broadcast_to(tolerance, expected.shape)
     told = pattern(
         got, expected, wrong, lambda values, at=...: ~far(values, expected[at], limits[at]), launch
     )
     return (
-        f"{who} is wrong at {places}{told and ', ' + told}; "
-        f"first at [{where}]: got {value}, expected {_value(expected[first])}"
+        f"{who} is wrong at {places}{told and ', ' + told}; first at [{where}]: got {value}, expected {right}"
     )
 
 
@@ -141,5 +141,14 @@ def _shape(shape):
     return str(tuple(shape)) if shape else "() of a single number"
 
 
-def _value(number):
-    return f"{number:.6g}" if isinstance(number, np.floating) else f"{int(number):,}"
+def _apart(got, expected):
+    """Both as texts, with as many digits as it takes to tell one from the other."""
+    for digits in (6, 9, 12, 17):
+        texts = [", ".join(_value(n, digits) for n in np.ravel(numbers)) for numbers in (got, expected)]
+        if texts[0] != texts[1]:
+            break
+    return texts
+
+
+def _value(number, digits):
+    return f"{number:.{digits}g}" if isinstance(number, np.floating) else f"{int(number):,}"

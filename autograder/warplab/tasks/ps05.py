@@ -244,13 +244,14 @@ class RooflinePlace(Task):
     returns = {"intensities": "numbers", "attainable": "numbers", "binds": "integers", "share": "numbers"}
     items = (
         Item("intensities", 2, title="Arithmetic intensity at each level"),
-        Item("memory", 3, title="Kernels that a level of memory binds"),
+        Item("memory", 2, title="Kernels that a level of memory binds"),
+        Item("tie", 1, title="A roof as high as the peak"),
         Item("compute", 2, title="Kernels that arithmetic binds"),
         Item("share", 1, title="The share of the lowest roof that was reached"),
     )
     domain = {
         "levels": Whole(upto=9),
-        "binds": Choice("the first level", "the last level", "arithmetic"),
+        "binds": Choice("the first level", "the last level", "a level as high as the peak", "arithmetic"),
     }
     corners = 8
 
@@ -260,13 +261,17 @@ class RooflinePlace(Task):
         peak = float(rng.uniform(10e12, 1e15))
         bandwidths = np.sort(rng.uniform(0.3e12, 40e12, levels))[::-1]  # the nearest level is the fastest
         flops = float(peak * rng.uniform(1e-6, 1e-3))
+        if height == 1:  # powers of two, so that no order of the operations makes two numbers of the tie
+            peak, bandwidths, flops = (
+                2.0 ** np.round(np.log2(number)) for number in (peak, bandwidths, flops)
+            )
         heights = height * rng.uniform(1.1, 8, levels)
         heights[lowest] = height
         inputs = {
-            "flops": flops,
+            "flops": float(flops),
             "moved": (flops * bandwidths / (heights * peak)).tolist(),
             "seconds": float(flops / peak / min(1.0, height) / rng.uniform(0.2, 0.95)),
-            "peak": peak,
+            "peak": float(peak),
             "bandwidths": bandwidths.tolist(),
         }
         return Case(f"{item}, {levels} levels, the lowest roof at {height:.2f} peaks", inputs, item, only)
@@ -280,6 +285,7 @@ class RooflinePlace(Task):
             kernel("intensities", 2, 1, 3.0, ("intensities",)),
             *(kernel("memory", 3, level, low, found) for level in rng.permutation(3)),
             kernel("memory", 2, 1, 0.97, found),
+            kernel("tie", 3, 1, 1.0, found),
             kernel("compute", 3, int(rng.integers(3)), high, found),
             kernel("compute", 2, 0, 1.03, found),
             kernel("share", 3, 2, 0.4, ("share",)),
@@ -289,11 +295,11 @@ class RooflinePlace(Task):
     def at(self, rng, place):
         levels, binds = place["levels"], place["binds"]
         lowest = levels - 1 if binds == "the last level" else 0
-        computes = binds == "arithmetic"
-        height = float(rng.uniform(1.5, 20) if computes else rng.uniform(0.01, 0.1))  # all below the peak
-        return self.kernel(
-            rng, "compute" if computes else "memory", levels, lowest, height, ("attainable", "binds")
-        )
+        item, height = {
+            "arithmetic": ("compute", float(rng.uniform(1.5, 20))),
+            "a level as high as the peak": ("tie", 1.0),
+        }.get(binds, ("memory", float(rng.uniform(0.01, 0.1))))  # all roofs below the peak
+        return self.kernel(rng, item, levels, lowest, height, ("attainable", "binds"))
 
     def reference(self, inputs):
         intensities = inputs["flops"] / np.array(inputs["moved"])
@@ -770,15 +776,15 @@ class Echoes(KernelTask):
         and without a word of padding. To set the table down its columns, or to add it up down its columns,
         costs 992 for each block, once: one of them is let pass.
 
-        An atomic of a block reads and writes 4 sectors of `out`; an atomic for each echo is a request a warp,
-        and as many sectors as there are different strengths.
+        An atomic of a block reads and writes 4 sectors of `out` and hands in 32 sums. Who hands in the counts
+        of every lane makes 1,024 of a block's sums, half as many as the cases have sectors to read.
         """
         blocks, read = inputs["blocks"], inputs["x"].size / 8
         banks = "shared_memory.bank_conflicts + global_read.sectors + atomics.lanes"
-        handed = "global_memory.sectors + atomics.requests"
+        handed = "global_memory.sectors + atomics.lanes"
         return {
             "banks": Bound(
                 banks, read + 1100 * blocks, read + 2300 * blocks, "conflicts, sectors, sums handed in"
             ),
-            "handed_in": Bound(handed, read + 12 * blocks, 2 * read, "sectors and requests of atomics"),
+            "handed_in": Bound(handed, read + 48 * blocks, 1.5 * read, "sectors, and sums handed in"),
         }

@@ -275,7 +275,7 @@ class ZeroAdam(RanksTask):
     returns = {"out": "float64", "moments": "float64"}
     items = (
         Item("right", 6, title="The weights that Adam on one process would have"),
-        Item("moments", 4, title="Each rank has the moments of its own piece, and no others"),
+        Item("moments", 4, title="Each rank returns the moments of its own piece, and no others"),
         Item("bytes", 5, "structure", "As many bytes as an all-reduce, no more"),
     )
     domain = {
