@@ -24,7 +24,7 @@ from autograder.user_error import UserError
 
 BRANCH = "feedback"
 AUTHOR = ("-c", "user.name=Feedback", "-c", "user.email=feedback@localhost")
-MOODLE = re.compile(r"([^/]+_\d+)_assignsubmission_file")
+MOODLE = re.compile(r"([^/]+?_\d+)_assignsubmission_file")
 Done = Iterator[tuple[str, str]]
 """(student, why the page could not be given back, or "")."""
 
@@ -71,7 +71,7 @@ def archive(
             prefix = where.get(guard(student), "")
             if prefix:
                 packed.writestr(f"{prefix}{assignment.notebook}.html", page)
-            yield student, "" if prefix else "`autograder collect` took no file from there of this student"
+            yield student, "" if prefix else "no file that came from there bears this student's name"
     if not packed.namelist():
         raise UserError(
             f"no file in {listed} came from there, so nothing is written; collect its archive first"

@@ -142,7 +142,8 @@ def load_assignment(root: str | Path, name: str) -> Assignment:
         raise UserError(
             f"{notebooks[0].parent} holds {len(notebooks)} notebooks, expected one; remove the stray one"
         )
-    return read_assignment(notebooks[0], name)
+    document = json.loads(notebooks[0].read_text(encoding="utf-8"))
+    return assignment_of(document, name, notebooks[0].stem, notebooks[0])
 
 
 def assignment_of_file(root: str | Path, file: Path) -> Assignment:
@@ -157,13 +158,6 @@ def assignment_of_file(root: str | Path, file: Path) -> Assignment:
             f"{file} has to keep the name with which it was released, such as ps04_matmul.ipynb"
         )
     return load_assignment(root, name)
-
-
-def read_assignment(path: str | Path, name: str) -> Assignment:
-    """Build an Assignment from a released notebook file."""
-    return assignment_of(
-        json.loads(Path(path).read_text(encoding="utf-8")), name, Path(path).stem, Path(path)
-    )
 
 
 def assignment_of(document: NotebookDocument, name: str, notebook: str, path: Path = Path()) -> Assignment:

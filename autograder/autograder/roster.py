@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 from autograder.csv_tables import read_rows
 from autograder.discover import student_id
@@ -56,7 +57,7 @@ class Person:
 
 def letters(name: str) -> str:
     """A name without spaces, signs and capitals."""
-    return re.sub(r"[\W_]", "", name).casefold()
+    return re.sub(r"[\W_]", "", normalize("NFC", name)).casefold()
 
 
 def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
@@ -79,6 +80,8 @@ def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
         if person.student in people:
             raise UserError(f"{file}, line {line}: {person.id!r} stands there twice; keep one line")
         people[person.student] = person
+    if path and not people:
+        raise UserError(f"{file} names nobody: no line of it says who somebody is; expected one {wanted}")
     return people
 
 

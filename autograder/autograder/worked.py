@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 from mistune import create_markdown
 
+from autograder.gradebook import CourseGradebook
 from autograder.layout import SOLUTIONS, Assignment, beside_solutions
 from autograder.release.source import BEGIN, END, source_notebook
 from autograder.results import write_atomic
@@ -83,10 +84,20 @@ def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
     return None
 
 
-def write_worked(root: Path, assignment: Assignment, path: Path) -> None:
-    """The page of a whole set, for after the deadline. UserError where its solution is not here."""
+def write_worked(root: Path, assignment: Assignment, path: Path, grades: Path | None = None) -> None:
+    """The page of a whole set. UserError where its solution is not here.
+
+    grades: before the due date that the gradebook there has, extensions included, UserError, too.
+    """
     found = worked(root, assignment.name)
     if not found:
         raise UserError(f"no solution of {assignment.name} in {root / SOLUTIONS}")
+    if grades and (grades / "gradebook.db").exists():
+        with CourseGradebook(grades) as book:
+            if due := book.still_open(assignment):
+                raise UserError(
+                    f"{assignment.name} is due {due:%Y-%m-%d %H:%M} UTC, extensions included, and this page "
+                    "has its solutions: nothing is written; --early writes it now"
+                )
     page = render("autograder.report", "worked.html.j2", assignment=assignment, found=found.values())
     write_atomic(path, page.encode())

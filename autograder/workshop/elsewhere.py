@@ -49,16 +49,21 @@ here |= {name for name in needed.values() if importlib.util.find_spec(name)}
 missing = [extra for extra, name in needed.items() if name not in here]
 if missing:
     beside = sorted(pathlib.Path().resolve().glob("warplab-*.whl"))
+    beside = beside or sorted(pathlib.Path("/kaggle/input").glob("**/warplab-*.whl"))  # read-only there
     {%- if address %}
     wheel = beside[-1].as_uri() if beside else "{{ address }}"
     {%- else %}
     if not beside:
-        raise SystemExit("put {{ wheel }}, which comes with this notebook, beside it and run this again")
+        raise SystemExit(
+            "put {{ wheel }}, which comes with this notebook, beside it (in Kaggle: add it as input) "
+            "and run this again"
+        )
     wheel = beside[-1].as_uri()
     {%- endif %}
     install = [sys.executable, "-m", "pip", "install", "--quiet"]
-    if pathlib.Path("constraints.txt").exists():  # the versions that the course was tested with
-        install += ["-c", "constraints.txt"]
+    tested = beside[-1].with_name("constraints.txt") if beside else pathlib.Path("constraints.txt")
+    if tested.exists():  # the versions that the course was tested with
+        install += ["-c", str(tested)]
     if "torch" in missing and not shutil.which("nvidia-smi"):  # PyTorch's much smaller CPU build
         install += ["--extra-index-url", "{{ index }}"]
     subprocess.run([*install, f"warplab[{','.join(missing)}] @ {wheel}"], check=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO
+from typing import IO, Any
 
 import yaml
 
@@ -39,7 +39,7 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
         )
     files = [one for one in members if not one.is_dir()]
     around = folder_around(one.filename for one in files if "__MACOSX" not in one.filename)
-    if about := [one for one in files if PurePosixPath(one.filename).name == GRADESCOPE]:
+    if about := [one for one in files if one.filename == str(PurePosixPath(around, GRADESCOPE))]:
         yield from gradescope(archive, about[0], files, wanted)
         return
     for member in files:
@@ -53,23 +53,24 @@ def gradescope(
     try:
         listed = yaml.safe_load(content(archive, about))
         known = {
-            folder: (
-                [
-                    Owner(str(who.get(":sid") or who.get(":email")), str(who.get(":email")))
-                    for who in one[":submitters"]
-                ],
-                one[":created_at"].astimezone(UTC).replace(tzinfo=None),
-            )
+            folder: (_owners(one), (at := one.get(":created_at")) and at.astimezone(UTC).replace(tzinfo=None))
             for folder, one in listed.items()
         }
     except (Refusal, yaml.YAMLError, KeyError, AttributeError, TypeError) as problem:
         raise UserError(f"{about.filename} is not as Gradescope writes it: {problem}") from None
+    top = PurePosixPath(about.filename).parent
     for member in files:
-        path = PurePosixPath(member.filename).relative_to(PurePosixPath(about.filename).parent)
-        owners, received = known.get(path.parts[0], ([Owner()], None))
-        for owner in owners:
-            read = partial(content, archive, member)
-            yield replace(of_kind(owner, member.filename, path.name, read, wanted), received=received)
+        path = PurePosixPath(member.filename)
+        folder = path.relative_to(top).parts[0] if path.is_relative_to(top) else ""
+        (owner, *others), received = known.get(folder, ([Owner()], None))
+        one = of_kind(owner, member.filename, path.name, partial(content, archive, member), wanted)
+        yield replace(one, received=received, others=tuple(others))
+
+
+def _owners(one: dict[str, Any]) -> list[Owner]:
+    """Whom Gradescope's list names for a folder; nobody, where it does not."""
+    found = ((who.get(":sid") or "", who.get(":email") or "") for who in one[":submitters"])
+    return [Owner(str(number or email), str(email)) for number, email in found] or [Owner()]
 
 
 def by_name(

@@ -54,12 +54,16 @@ def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> I
     )
     for place, why in found.left:
         yield f"not taken: {place}: {why}"
-    yield f"{found.taken + len(found.left)} files: {found.taken} taken, {len(found.left)} not"
+    count = found.taken + len(found.left)
+    yield f"{count} file{'s' * (count != 1)}: {found.taken} taken, {len(found.left)} not"
     if found.asking:
         yield f"asking for a regrade: {', '.join(found.asking)}; see autograder requests {assignment}"
     times = shown(found.times)
     if found.names:
-        yield f"whose is what nobody was found for? Enter it in {shown(found.names)}, and collect again"
+        yield (
+            f"whose is what nobody was found for? Enter it in {shown(found.names)}, several with ; between, "
+            "and collect again"
+        )
     if found.late:
         some = ", ".join(found.late[:3]) + (", ..." if len(found.late) > 3 else "")
         yield f"late without a time: {some}; enter the times in {times}, or nothing is taken off"

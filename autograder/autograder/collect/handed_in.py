@@ -37,6 +37,7 @@ class HandedIn:
     named: whether it has the set's own file name; another notebook counts where none has, if it holds the
     set's cells. order: of several of one person the largest counts. received: in UTC, where whoever collects
     knows it. refused: why there is nothing to read. asks: whether it is no notebook, but asks for a regrade.
+    others: who handed it in together with the owner.
     """
 
     owner: Owner
@@ -48,6 +49,7 @@ class HandedIn:
     refused: str = ""
     named: bool = True
     asks: bool = False
+    others: tuple[Owner, ...] = ()
 
 
 def is_notebook(name: str, wanted: str) -> bool:

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
-from autograder.collect.platforms import LATE
+from autograder.collect.platforms import BLIND, LATE
 from autograder.collect.sources import handed_in
 from autograder.csv_tables import guard, read_rows
 from autograder.discover import student_id, written_out
@@ -20,6 +20,8 @@ from autograder.roster import Person, letters
 NOBODY = "(nobody)"
 REQUEST, LONGEST_REQUEST = "regrade.md", 20_000
 TAKEN = ("new", "replaced", "unchanged")
+Left = dict[int, tuple[str, str]]
+"""{id of what was handed in: (place, why it was not taken)}"""
 
 
 @dataclass(frozen=True)
@@ -36,21 +38,19 @@ class Collected:
 class Collection:
     """What one run found: every file was taken, and is a row's, or was left, with the reason.
 
-    left: (place, why). times: the file with the times of arrival. late: who is marked late and has no time.
+    taken: how many files; what a group handed in is one. left: (place, why). times: the file with the times
+    of arrival. late: who is marked late and has no time.
     names: a file to fill in, place and student, with what seems to be work and says nobody's name.
     asking: who asks for a regrade.
     """
 
     rows: list[Collected]
+    taken: int
     left: list[tuple[str, str]]
     times: Path
     late: list[str]
     names: Path | None
     asking: list[str]
-
-    @property
-    def taken(self) -> int:
-        return sum(row.state in TAKEN for row in self.rows) + len(self.asking)
 
 
 def collect(
@@ -67,27 +67,33 @@ def collect(
 
     Whatever is wrong with one thing is that student's line. Writes INTO/<student>/<set>/<notebook> and
     INTO/<set>.received.csv, in which times that an earlier run knew of the same notebook stay. Whose a file
-    is that does not say so is read in INTO/<set>.names.csv, where what nobody has claimed is entered.
+    is that does not say so is read in INTO/<set>.names.csv, where what nobody has claimed is entered; of
+    several who handed it in together, with ; between them.
     """
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
     names = _names(names_file)
-    things = handed_in(source, assignment, pattern, protocol, deadline)
-    mine, rows, left, unclaimed = _by_student(things, names, roster)
+    things = list(handed_in(source, assignment, pattern, protocol, deadline))
+    taken, left = set[int](), Left()
+    mine, rows, unclaimed = _by_student(things, names, roster, left)
     times = received_times(times_file) if times_file.exists() else {}
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
     late, asking, places = [], [], _names(into / f"{assignment.name}.places.csv")
     for student, everything in mine.items():
         found = [one for one in everything if not one.asks]
-        asked = _request(student, [one for one in everything if one.asks], assignment, into, left)
-        asking += [student] if asked else []
+        if asked := _request(student, [one for one in everything if one.asks], assignment, into, left):
+            asking.append(student)
+            taken.add(id(asked))
         if not found:
             continue
         row, one = _take_in(student, found, assignment, into)
         rows.append(row)
-        left += _beside(found, one, row, assignment)
-        if one:  # the newest stands last
-            places.pop(guard(written_out(one.place)), None)
-            places[guard(written_out(one.place))] = guard(row.student)
+        _beside(found, one, row, assignment.filename, left)
+        if one:
+            taken.add(id(one))
+            place = guard(written_out(one.place))
+            places.pop(place, None)  # the newest stands last
+            if not names.get(place) and not one.others:  # else the name there is not this student's
+                places[place] = guard(row.student)
         if one and one.received is not None:
             times[guard(row.student)] = one.received
         elif row.state in ("new", "replaced"):
@@ -105,37 +111,39 @@ def collect(
     if unclaimed:
         write_places(names_file, {one: names.get(one, "") for one in sorted({*names, *unclaimed})})
     rows.sort(key=lambda row: row.student)
-    return Collection(rows, left, times_file, late, names_file if unclaimed else None, asking)
+    untaken = [left[id(one)] for one in things if id(one) not in taken]
+    return Collection(rows, len(taken), untaken, times_file, late, names_file if unclaimed else None, asking)
 
 
 def _by_student(
-    things: Iterable[HandedIn], names: Mapping[str, str], roster: Mapping[str, Person]
-) -> tuple[dict[str, list[HandedIn]], list[Collected], list[tuple[str, str]], list[str]]:
-    """What is each student's; of the rest rows, (place, why not), and the places that nobody has claimed."""
+    things: Iterable[HandedIn], names: Mapping[str, str], roster: Mapping[str, Person], left: Left
+) -> tuple[dict[str, list[HandedIn]], list[Collected], list[str]]:
+    """What is each student's; of the rest rows, and the places that nobody has claimed."""
     rows: list[Collected] = []
-    left: list[tuple[str, str]] = []
     unclaimed: list[str] = []
     mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
     for one in things:
         place = guard(written_out(one.place))
-        try:
-            owner = Owner(student=names[place]) if names.get(place) else one.owner
-            mine[_student(owner, roster)].append(one)
-        except Refusal as problem:
-            who = str(one.owner)
-            left.append((legible(one.place), one.refused or ("" if who else one.note) or str(problem)))
-            if one.read or one.refused:
-                rows.append(Collected(legible(who) or NOBODY, "refused", *left[-1]))
-            if one.read:
-                unclaimed.append(place)
-    return mine, rows, left, unclaimed
+        claimed = [Owner(student=name.strip()) for name in names.get(place, "").split(";") if name.strip()]
+        for owner in claimed or (one.owner, *one.others):
+            try:
+                mine[_student(owner, roster)].append(one)
+            except Refusal as problem:
+                who = str(owner)
+                why = one.refused or ("" if who else one.note) or str(problem)
+                left[id(one)] = legible(one.place), why
+                if one.read or one.refused:
+                    rows.append(Collected(legible(who) or NOBODY, "refused", *left[id(one)]))
+                if one.read:
+                    unclaimed.append(place)
+    return mine, rows, unclaimed
 
 
 def _request(
-    student: str, found: list[HandedIn], assignment: Assignment, into: Path, left: list[tuple[str, str]]
-) -> bool:
+    student: str, found: list[HandedIn], assignment: Assignment, into: Path, left: Left
+) -> HandedIn | None:
     """Keep the newest file of a student that asks for a regrade beside the work; of others say why not."""
-    newest, taken = max((one.order for one in found), default=()), False
+    newest, taken = max((one.order for one in found), default=()), None
     for one in found:
         try:
             if one.order != newest or taken or one.read is None:
@@ -143,9 +151,9 @@ def _request(
             target = into / student / assignment.name / REQUEST
             _before(target, into)
             write_atomic(target, one.read()[:LONGEST_REQUEST])
-            taken = True
+            taken = one
         except Refusal as problem:
-            left.append((legible(one.place), str(problem)))
+            left[id(one)] = legible(one.place), str(problem)
     return taken
 
 
@@ -187,10 +195,11 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
         found = [one for one in roster.values() if letters(owner.name) in one.names]
         sure = any(one.participant for one in numbered)
         found = [one for one in found if one in numbered] if len(found) > 1 or sure else found
+        found = numbered if sure and owner.name == BLIND else found
     if len(found) != 1:
         raise Refusal(
             "nobody in the roster has this number" if owner.by_number and not found
-            else f"the number {owner.number} is another's in the roster: somebody has taken this name"
+            else f"the number {owner.number} is another's in the roster: a group, or a name that is taken"
             if numbered and not found
             else "nobody in the roster has this name" if not found
             else f"{len(found)} in the roster have this name or number"
@@ -249,22 +258,16 @@ def _holds(one: HandedIn, assignment: Assignment) -> bool:
     return all(re.search(rb'"grade_id": ?"%b"' % re.escape(key).encode(), data) for key in assignment.cells)
 
 
-def _beside(
-    found: list[HandedIn], taken: HandedIn | None, row: Collected, assignment: Assignment
-) -> list[tuple[str, str]]:
+def _beside(found: list[HandedIn], taken: HandedIn | None, row: Collected, wanted: str, left: Left) -> None:
     """Of one student's files those that were not taken, and why."""
-    left = []
     for one in found:
-        if one is taken:
-            continue
         why = one.refused or (
             row.why if not taken
             else "no notebook" if one.read is None
             else "an earlier upload" if one.order < taken.order
-            else f"not named {assignment.filename}"
+            else f"not named {wanted}"
         )  # fmt: skip
-        left.append((legible(one.place), why))
-    return left
+        left[id(one)] = legible(one.place), why
 
 
 def _before(target: Path, into: Path) -> bytes | None:

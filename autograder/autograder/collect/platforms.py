@@ -1,9 +1,11 @@
 """The names under which Canvas and Moodle put students' files into their archives.
 
 Canvas (lib/content_zipper.rb): NAME[_LATE]_USER_UPLOAD_FILE, the name in small letters without signs, such as
-`lovelaceada_LATE_1234_56789_ps04_matmul-1.ipynb`; anonymous grading has anon_CODE in its place.
-Moodle (mod/assign): FULL NAME_NUMBER_assignsubmission_file/FILE, with folders or with _ before the file, the
-number being the participant's in this assignment, as in the grading worksheet.
+`lovelaceada_LATE_1234_56789_ps04_matmul-1.ipynb`; anonymous grading has anon_CODE in its place. What was
+typed there is NAME[_LATE]_USER_text.html, or _link.html.
+Moodle (mod/assign/classes/downloader.php): FULL NAME_NUMBER_assignsubmission_PLUGIN/FILE, with folders or
+with _ before the file, PLUGIN being file or onlinetext. The number is the participant's in this assignment,
+as in the grading worksheet; a group has its name and its own number, "Default group" has none.
 """
 
 import re
@@ -12,10 +14,16 @@ from pathlib import PurePosixPath
 
 from autograder.collect.handed_in import Owner, Refusal
 
-CANVAS = re.compile(r"(?:(?P<name>\w+?)_)?(?:(?P<late>LATE)_)?(?P<number>\d+)_(?P<upload>\d+)_(?P<file>.+)")
+CANVAS = re.compile(
+    r"(?:(?P<name>\w+?)_)?(?:(?P<late>LATE)_)?(?P<number>\d+)_"
+    r"(?:(?P<upload>\d+)_(?P<file>.+)|(?P<typed>text|link)\.html)"
+)
 ANONYMOUS = re.compile(r"anon_(?:LATE_)?\w+?_\d+_(?P<file>.+)")
 LATE, NAMELESS = "late, says Canvas", "graded anonymously, Canvas gave no name"
-MOODLE = re.compile(r"(?P<name>[^/]+)_(?P<number>\d+)_assignsubmission_file(?:_?/(?:.*/)?|_)(?P<file>[^/]+)")
+MOODLE = re.compile(
+    r"(?P<name>[^/]+?)(?:_(?P<number>\d+))?_assignsubmission_[a-z]+(?:_?/(?:.*/)?|_)(?P<file>[^/]+)"
+)
+BLIND = "Participant"  # everybody's name in Moodle's anonymous submissions
 LONGEST = 1000  # characters of a path
 Named = tuple[Owner, str, tuple[int | str, ...], str]
 """(whose, the file's own name, its place among several of one person, a note)."""
@@ -45,7 +53,7 @@ def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -
     below = parts[1:] if around and parts[:1] == (around,) else parts
     found = MOODLE.fullmatch(path) or MOODLE.fullmatch("/".join(below))
     if found:
-        return Owner(name=found["name"], number=found["number"]), found["file"], (), ""
+        return Owner(name=found["name"], number=found["number"] or ""), found["file"], (), ""
     if len(below) > 1:
         alone = len(below) == 2 and re.fullmatch(r"ps\d+", below[0])
         return Owner(student=around if around and alone else below[0]), name, (), ""
@@ -53,7 +61,8 @@ def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -
         return Owner(), found["file"], (), NAMELESS
     if found := CANVAS.fullmatch(name):
         owner = Owner(name=found["name"] or "", number=found["number"], by_number=True)
-        return owner, found["file"], (int(found["upload"][:18]),), LATE if found["late"] else ""
+        upload, file = int((found["upload"] or "0")[:18]), found["file"] or f"{found['typed']}.html"
+        return owner, file, (upload,), LATE if found["late"] else ""
     return Owner(student=around), name, (), ""
 
 

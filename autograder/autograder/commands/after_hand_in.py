@@ -14,6 +14,8 @@ from autograder.commands.options import (
     ProblemSet,
     Root,
     Submissions,
+    Unsafe,
+    Yes,
     console,
     here,
     resumable,
@@ -30,18 +32,13 @@ PANEL = "Change something after hand-in"
 TaskName = Annotated[
     str, typer.Argument(help="A task, or a written answer: ps04/matmul_tiled, ps04/predict_explain.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 @commands.command(rich_help_panel=PANEL)
 def void(
     task: TaskName,
     leave_out: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out",
-            help="Nobody has points for it, and the others make up for them (default: all have them).",
-        ),
+        bool, typer.Option("--leave-out", help="Nobody has its points, and the others make up for them.")
     ] = False,
     grades: Grades = None,
     yes: Yes = False,
@@ -103,7 +100,7 @@ def regrade(
     ] = "",
     submissions: Submissions = None,
     grades: Grades = None,
-    unsafe: Annotated[bool, typer.Option("--unsafe", help="As in `autograder grade`.")] = False,
+    unsafe: Unsafe = False,
     yes: Yes = False,
     course: Root = None,
 ) -> None:

@@ -12,7 +12,9 @@ from autograder.commands.options import (
     ProblemSet,
     Root,
     RosterFile,
+    Students,
     Submissions,
+    Unsafe,
     console,
     here,
     resumable,
@@ -40,18 +42,11 @@ def collect(
     into: Annotated[Path | None, typer.Option(help="Where submissions go (default: submitted/).")] = None,
     roster: RosterFile = None,
     pattern: Annotated[
-        str | None,
-        typer.Option(
-            help="Regular expression for other file names, with (?P<student_id>...) and (?P<file_id>...), "
-            "as in nbgrader zip_collect."
-        ),
+        str | None, typer.Option(help="Regular expression of other file names, as in nbgrader zip_collect.")
     ] = None,
     deadline: Annotated[
         str | None,
-        typer.Option(
-            help="Of git repositories: the last commit dated before this time. A date is the student's "
-            "word; name commits in the CSV file where it matters."
-        ),
+        typer.Option(help="Of repositories: the last commit that its author dated before this time."),
     ] = None,
     protocol: Annotated[
         str, typer.Option(help="How git repositories are fetched: https, ssh, or file for local ones.")
@@ -86,14 +81,10 @@ def grade(
         Path | None,
         typer.Option(help="CSV file of times of arrival, columns student and time (2026-03-02T10:00:00Z)."),
     ] = None,
-    student: Annotated[
-        list[str] | None, typer.Option(help="Only this student's folder; may be given several times.")
-    ] = None,
+    student: Students = None,
     regrade: Annotated[
         bool,
-        typer.Option(
-            "--regrade", help="Judge again what is unchanged, too, on the inputs it was first judged on."
-        ),
+        typer.Option("--regrade", help="Judge what is unchanged, too, on the inputs of the first time."),
     ] = False,
     workers: Annotated[
         int | None, typer.Option(min=1, help="Judge on so many Dask workers, made for this run.")
@@ -101,9 +92,7 @@ def grade(
     scheduler: Annotated[
         str | None, typer.Option(metavar="tls://HOST:PORT", help="Judge on the workers of this Dask cluster.")
     ] = None,
-    unsafe: Annotated[
-        bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
-    ] = False,
+    unsafe: Unsafe = False,
     course: Root = None,
 ) -> None:
     """Grade all submissions of one problem set. What is unchanged since the last run is not graded again.

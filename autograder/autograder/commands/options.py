@@ -27,6 +27,14 @@ Submissions = Annotated[
 Grades = Annotated[
     Path | None, typer.Option(help="Folder of gradebook.db, grades.csv, feedback/ (default: grades/).")
 ]
+Students = Annotated[
+    list[str] | None,
+    typer.Option("--student", help="Only this student's folder; may be given several times."),
+]
+Unsafe = Annotated[
+    bool, typer.Option("--unsafe", help="Run students' code without a sandbox; every grade says so.")
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Page = Annotated[
     Path | None, typer.Option("--to", help="The page (default: one in that folder; it is told which).")
 ]

@@ -13,7 +13,9 @@ from autograder.commands.options import (
     ProblemSet,
     Root,
     RosterFile,
+    Students,
     Submissions,
+    Yes,
     console,
     here,
     tell,
@@ -31,10 +33,7 @@ def report(
     grades: Grades = None,
     to: Page = None,
     table: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TASK", help="Also a page to show: who counts least in this task, under other names."
-        ),
+        str | None, typer.Option(metavar="TASK", help="Also a page for the class: who counts least in it.")
     ] = None,
     course: Root = None,
 ) -> None:
@@ -55,6 +54,9 @@ def report(
 @commands.command(rich_help_panel=PANEL)
 def worked(
     assignment: ProblemSet,
+    early: Annotated[
+        bool, typer.Option("--early", help="Also before the set's due date, while others are at work.")
+    ] = False,
     grades: Grades = None,
     to: Page = None,
     course: Root = None,
@@ -64,16 +66,14 @@ def worked(
 
     at = here(course, grades)
     page = to or at.grades / "worked" / f"{assignment}.html"
-    write_worked(at.root, load_assignment(at.root, assignment), page)
+    write_worked(at.root, load_assignment(at.root, assignment), page, None if early else at.grades)
     tell(f"{at.shown(page)}: written")
 
 
 @commands.command(rich_help_panel=PANEL)
 def oral(
     assignment: ProblemSet,
-    student: Annotated[
-        list[str] | None, typer.Option(help="Only this student; may be given several times.")
-    ] = None,
+    student: Students = None,
     grades: Grades = None,
     to: Annotated[
         Path | None, typer.Option("--to", help="A folder (default: oral/<set>/ in that one).")
@@ -117,10 +117,7 @@ def export(
     names: GradedSets = None,
     to: Annotated[
         str,
-        typer.Option(
-            "--to",
-            help="csv: one line a student with a total. canvas, moodle, blackboard: what they take, one set.",
-        ),
+        typer.Option("--to", help="csv: a line a student, all sets. canvas, moodle, blackboard: one set."),
     ] = "csv",
     grades: Grades = None,
     roster: RosterFile = None,
@@ -134,11 +131,7 @@ def export(
         bool, typer.Option("--missing-zero", help="What was not handed in counts 0 (default: it stays open).")
     ] = False,
     leave_out_ungraded: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out-ungraded",
-            help="Checks that are ungraded for anybody count for nobody; the set has as many points fewer.",
-        ),
+        bool, typer.Option("--leave-out-ungraded", help="What is ungraded for anybody counts for nobody.")
     ] = False,
     course: Root = None,
 ) -> None:
@@ -235,7 +228,7 @@ def forget(
     student: Annotated[str, typer.Argument(help="The student, as the folder of submissions is named.")],
     out: Grades = None,
     submissions: Submissions = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: Yes = False,
     course: Root = None,
 ) -> None:
     """Remove one student's work, results, feedback and gradebook entries, and say what is left elsewhere."""

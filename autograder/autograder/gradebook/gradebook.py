@@ -220,12 +220,12 @@ class CourseGradebook:
         late.preprocess(nbformat.v4.new_notebook(), ResourcesDict(nbgrader=where))
         self.gradebook.db.expire_all()
 
-    def still_open(self, assignment: Assignment) -> bool:
-        """Whether the set has a due date, and that is still to come, for those who have more time, too."""
+    def still_open(self, assignment: Assignment) -> datetime | None:
+        """The set's due date with the longest extension, in UTC, where it has one and that is to come."""
         sets: Any = self.gradebook.assignments
         due = next((one.duedate for one in sets if one.name == assignment.name), None)
         more = timedelta(hours=max(self.in_force(assignment).hours.values(), default=0))
-        return due is not None and datetime.now(UTC).replace(tzinfo=None) < due + more
+        return due + more if due and datetime.now(UTC).replace(tzinfo=None) < due + more else None
 
     def without_time(self, assignment: Assignment) -> list[str]:
         """The students whose lateness nobody can tell: no time of arrival, where the set has a due date."""

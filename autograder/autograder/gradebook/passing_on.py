@@ -26,7 +26,7 @@ from autograder.csv_tables import csv_text, guard
 from autograder.gradebook.export import figure
 from autograder.gradebook.gradebook import CourseGradebook
 from autograder.gradebook.standing import Standing, standings
-from autograder.layout import assignment_names, load_assignment
+from autograder.layout import load_assignment
 from autograder.results import write_atomic
 from autograder.roster import Person, read_roster
 from autograder.user_error import UserError
@@ -242,9 +242,7 @@ def export(
     for name in names:
         load_assignment(root, name)  # complains of a name that is none
     if target != "csv" and len(names) != 1:
-        raise UserError(
-            f"--to {target} takes one set: autograder export {assignment_names(root)[0]} --to {target}"
-        )
+        raise UserError(f"--to {target} takes one set, such as: autograder export ps04 --to {target}")
     found = read_standings(grades, names)
     out = frozenset(timed(found) if leave_out_ungraded else ())
     found = [one.without(out) for one in found]

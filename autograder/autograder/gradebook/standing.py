@@ -103,15 +103,8 @@ def standings(gradebook: Gradebook, out: Path, assignments: Collection[str] = ()
 def _standing(assignment: Any, student: str, submission: Any, record: Any) -> Standing:
     """assignment, submission (or None): nbgrader's, whose columns have no types."""
     status = record.get("status", "not graded")
-    known = Standing(
-        student,
-        assignment.name,
-        assignment.max_score,
-        status,
-        record.get("reason", ""),
-        record.get("isolation", ""),
-        record.get("attempt") or 0,
-    )
+    about = record.get("reason", ""), record.get("isolation", ""), record.get("attempt") or 0
+    known = Standing(student, assignment.name, assignment.max_score, status, *about)
     if submission is None or status in WITHOUT_SCORE:
         return known
     grades = [grade for notebook in submission.notebooks for grade in notebook.grades]

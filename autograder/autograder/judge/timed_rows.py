@@ -30,6 +30,7 @@ NEXT_STEP = (
     "`autograder doctor` tries the GPU behind the grader's walls; "
     "with CUDA_VISIBLE_DEVICES=-1 all but the points for time is graded"
 )
+ELSEWHERE = "remove it, or let TMPDIR name a folder of your own"
 Timed = tuple[float, float, dict[str, np.ndarray]]  # seconds, clock in MHz, outputs
 
 
@@ -50,10 +51,18 @@ def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, li
 
 @contextlib.contextmanager
 def one_at_a_time() -> Generator[None, None, None]:
-    """In here nobody else of this user's times on this machine, in another thread or process of a judge."""
+    """In here nobody else of this user's times on this machine, in another thread or process of a judge.
+
+    Raises NotStarted where the lock cannot be had: others may write into the folder of temporary files, too.
+    """
     lock = Path(tempfile.gettempdir(), f"autograder-times-{os.getuid()}")
-    handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     try:
+        handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+    except OSError as problem:
+        raise NotStarted(f"cannot lock {lock}: {problem.strerror}; {ELSEWHERE}") from None
+    try:
+        if os.fstat(handle).st_uid != os.getuid():
+            raise NotStarted(f"cannot lock {lock}: it belongs to another user; {ELSEWHERE}")
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:

@@ -33,7 +33,8 @@ def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> P
         own = mount / next(line for line in lines if line.startswith("0::")).removeprefix("0::").lstrip("/")
         for folder in (own, *own.parents):
             given = (folder / "cgroup.subtree_control").read_text().split()
-            if controllers <= set(given) and _may_be_filled(folder):
+            may = all(os.access(one, os.W_OK) for one in (folder, folder / "cgroup.procs"))
+            if may and controllers <= set(given):
                 return folder
             if folder == mount:
                 break
@@ -60,10 +61,6 @@ def next_step() -> str:
         return f"echo '{wished}' > {MOUNT}/cgroup.subtree_control"
     whose = "" if os.geteuid() == 0 else "--user "
     return f"Start it by systemd-run {whose}--scope -p Delegate='{' '.join(WISHED)}' autograder grade ..."
-
-
-def _may_be_filled(folder: Path) -> bool:
-    return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
 
 
 class Cgroup:

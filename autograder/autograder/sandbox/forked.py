@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import json
 import os
 import resource
 import select
@@ -55,7 +56,7 @@ class WarmParent:
             now = environment(Path.home()) | {"TMPDIR": tempfile.gettempdir()}
             control = self._serving(now)
             try:
-                hand_over(control, msgspec.json.encode(job), descriptors)
+                hand_over(control, json.dumps(msgspec.to_builtins(job)).encode(), descriptors)
             except OSError as problem:
                 raise StartError(f"the warm parent takes no job: {problem.strerror}") from None
 

@@ -50,6 +50,7 @@ def visible(gpu: bool) -> list[str]:
     wanted = [sys.prefix, sys.base_prefix, *SYSTEM, str(WARPLAB), *libraries]
     wanted += PCI if has_gpu(gpu) else PROCESSORS
     there = {os.path.normpath(path) for path in wanted if path.startswith("/") and os.path.lexists(path)}
+    there |= {os.path.realpath(path) for path in there}  # an environment may be a link to one
     paths = sorted(there - {"/", *WRITABLE})
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
@@ -142,13 +143,13 @@ def build(disk_mib: int, student: int, gpu: bool) -> None:
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, size)
     for path, tree in trees:
         target = root + path
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         if isinstance(tree, str):
             os.symlink(tree, target)
             continue
         if is_folder[path]:
             os.makedirs(target, exist_ok=True)
         else:
-            os.makedirs(os.path.dirname(target), exist_ok=True)
             open(target, "x").close()
         linux.attach_tree(tree, target)
     os.makedirs(f"{root}{JOB}/empty")

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import gc
 import importlib
+import json
 import os
 import select
 import signal
@@ -45,7 +46,7 @@ def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
         if not data:
             return
         reap()
-        job = msgspec.json.decode(data, type=JailedJob)
+        job = msgspec.convert(json.loads(data), JailedJob)  # JSON keeps bytes of PATH that are no text
         channel, lifeline = descriptors
         prepare(job.imports)
         if job.module in broken:

@@ -89,16 +89,8 @@ def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Pa
     """One self-contained page with both texts of each pair, what both have marked."""
     answers = answers_of(assignment, grades)
     shown = [_sides(assignment, pair, answers[pair.cell]) for pair in found[:MOST_SHOWN]]
-    page = render(
-        "autograder.similar",
-        "similar.html.j2",
-        assignment=assignment,
-        pairs=found,
-        groups=groups(found),
-        shown=shown,
-        most=MOST_TOLD,
-        least=threshold(),
-    )
+    told = {"assignment": assignment, "pairs": found, "groups": groups(found), "shown": shown}
+    page = render("autograder.similar", "similar.html.j2", most=MOST_TOLD, least=threshold(), **told)
     write_atomic(path, page.encode())
 
 

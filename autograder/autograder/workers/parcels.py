@@ -85,10 +85,10 @@ def judge_parcels(
 ) -> Iterator[tuple[str, str, str]]:
     """Judge a share of a folder's parcels. Yields (id, status, reason) as each is done.
 
-    Raises UserError where there is no such folder.
+    Raises UserError where there are none.
     """
     parcels = sorted(path for path in folder.glob("*.json") if not path.name.endswith(RULING))
-    if not folder.is_dir():
+    if not parcels:
         raise UserError(f"no parcels in {folder}; `autograder grade --Grade.parcels={folder}` writes them")
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(functools.partial(_judged, machine=machine), parcels[share - 1 :: of])

@@ -1,5 +1,6 @@
 """The instructor's guide: each of its commands exists, and its bash blocks run as they stand."""
 
+import contextlib
 import os
 import re
 import shlex
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 from grading import TINY, answers, hand_in, notebook
+from typer._click.exceptions import MissingParameter
 from typer.main import get_command
 
 from autograder.layout import load_assignment
@@ -20,34 +22,53 @@ from autograder.sandbox.choose import NoSandbox, choose
 GUIDE = ROOT / "chapters"
 PAGES = ["release", "collect", "grade", "review", "return", "operate"]  # in the order in which a class goes
 BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```(bash|text|)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TOLD = re.compile(r"^autograder( \S+)?: ")  # a command's answer
 ALL = [GUIDE / "instructor.md", *(GUIDE / f"instructor-{name}.md" for name in [*PAGES, "change", "teach"])]
+EVERY = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "autograder/README.md",
+    ROOT / "exercises/AGENTS.md",
+]
+EVERY += sorted(GUIDE.glob("*.md"))
 
 
 def blocks(path, language):
     return [text for kind, text in BLOCK.findall(path.read_text(encoding="utf-8")) if kind == language]
 
 
-def written(path):
+def written(path, command="autograder"):
     """Every `autograder ...` of a page, in blocks and in sentences."""
     text = path.read_text(encoding="utf-8")
-    lines = [line for kind in ("bash", "text") for block in blocks(path, kind) for line in block.splitlines()]
-    inline = [" ".join(one.split()) for one in re.findall(r"`(autograder\s[^`]+)`", text)]
-    return [line.strip() for line in [*lines, *inline] if line.strip().startswith("autograder ")]
+    lines = [line for _, block in FENCED.findall(text) for line in block.splitlines()]
+    inline = [" ".join(one.split()) for one in re.findall(rf"`((?:\.venv/bin/)?{command}\s[^`]+)`", text)]
+    commands = (line.strip().removeprefix(".venv/bin/") for line in [*lines, *inline])
+    return [line for line in commands if line.startswith(f"{command} ") and not TOLD.search(line)]
 
 
-@pytest.mark.parametrize("path", ALL, ids=lambda path: path.stem)
-def test_every_command_of_a_page_has_its_verb_and_its_options(path):
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_command_of_a_page_is_one_that_the_command_line_takes(path):
+    """Parsed as it would be, and not run; in a sentence a command may stand without its arguments."""
     from autograder.cli import app
     from autograder.settings import Grade
 
     verbs = get_command(app).commands
     settings = {f"--Grade.{name}" for name in Grade.class_trait_names(config=True)}
     for line in written(path):
-        words = shlex.split(line, comments=True)[1:]
-        assert words[0] in verbs, line
-        known = {flag for parameter in verbs[words[0]].params for flag in parameter.opts}
-        known |= {word for word in words if words[0] == "grade" and word.partition("=")[0] in settings}
-        assert {word for word in words if word.startswith("--") and word != "--help"} <= known, line
+        name, *words = shlex.split(line.replace("...", "X"), comments=True)[1:]
+        assert name in verbs, line
+        strange = [word for word in words if word.startswith("--Grade.")]
+        assert {word.partition("=")[0] for word in strange} <= (settings if name == "grade" else set()), line
+        words = [word for word in words if word not in (*strange, "--help")]
+        with contextlib.suppress(MissingParameter):
+            context = verbs[name].make_context(name, words)
+            assert not [word for word in context.args if word.startswith("-")], line
+    targets = re.findall(r"^([a-z][\w -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    known = {name for names in targets for name in names.split()}
+    for line in written(path, "make"):
+        words = [word for word in shlex.split(line, comments=True)[1:] if "=" not in word]
+        assert set(words) <= known, line
 
 
 def test_the_guide_has_a_page_for_each_step_and_the_entry_leads_to_all():

@@ -23,7 +23,7 @@ from grading import answers, hand_in, make_course, notebook
 from autograder.judge import timed_rows
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.budget import Budget, Lost, UsedUp
-from autograder.judge.process import Process
+from autograder.judge.process import NotStarted, Process
 from autograder.sandbox import Limits, Unsafe, held_memory, processor_time
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
@@ -561,3 +561,25 @@ def test_a_namespace_that_is_gone_holds_nothing_more_and_has_used_what_was_last_
     assert used.seconds() == 7 / processor_time.TICKS
     proc.rename(tmp_path / "elsewhere")
     assert used.seconds() == 7 / processor_time.TICKS
+
+
+@pytest.mark.parametrize("planted", ["link", "folder", "another's", "no room"])
+def test_a_lock_of_timed_rows_that_somebody_planted_is_told_and_not_followed(tmp_path, monkeypatch, planted):
+    """Everybody may write into the folder of temporary files: a sentence, and no grade, but a next try."""
+    monkeypatch.setattr(timed_rows.tempfile, "gettempdir", lambda: str(tmp_path))
+    lock = tmp_path / f"autograder-times-{os.getuid()}"
+    if planted == "link":
+        lock.symlink_to(tmp_path / "elsewhere")
+    elif planted == "folder":
+        lock.mkdir()
+    elif planted == "another's":
+        if os.getuid():
+            pytest.skip("only root can make a file of another user's")
+        lock.touch()
+        os.chown(lock, 1234, -1)
+    else:
+        monkeypatch.setattr(timed_rows.tempfile, "gettempdir", lambda: str(tmp_path / "nowhere"))
+    with pytest.raises(NotStarted, match=r"cannot lock .*autograder-times-.*; remove it, or let TMPDIR name"):
+        with timed_rows.one_at_a_time():
+            raise AssertionError("it timed without its turn")
+    assert not (tmp_path / "elsewhere").exists()

@@ -94,6 +94,29 @@ def test_folders_come_in_and_a_second_time_nothing_changes(course, take, tmp_pat
         ("Ada Lovelace_4321_assignsubmission_file/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
         ("Ada Lovelace_4321_assignsubmission_file_/ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
         ("Ada Lovelace_4321_assignsubmission_file_ps01_tiny.ipynb", "Ada Lovelace_4321", FILE, (), ""),
+        (
+            "Ada Lovelace_31_assignsubmission_file_Bob_32_assignsubmission_file_ps01_tiny.ipynb",
+            "Ada Lovelace_31",
+            "Bob_32_assignsubmission_file_ps01_tiny.ipynb",
+            (),
+            "",
+        ),
+        (
+            "Ada Lovelace_4321_assignsubmission_onlinetext/onlinetext.html",
+            "Ada Lovelace_4321",
+            "onlinetext.html",
+            (),
+            "",
+        ),
+        (
+            "Ada Lovelace_4321_assignsubmission_onlinetext_onlinetext.html",
+            "Ada Lovelace_4321",
+            "onlinetext.html",
+            (),
+            "",
+        ),
+        ("Default group_assignsubmission_file/ps01_tiny.ipynb", "Default group", FILE, (), ""),
+        ("lovelaceada_LATE_1234_text.html", "lovelaceada_1234", "text.html", (0,), "late, says Canvas"),
         ("ada/ps01/ps01_tiny.ipynb", "ada", FILE, (), ""),
     ],
 )
@@ -208,10 +231,81 @@ def test_who_takes_a_classmates_name_in_moodle_hands_in_nothing_for_or_against_t
     )
     rows, into = take(packed(tmp_path / "both.zip", hers | eves), roster)
     assert (into / "ada@example.org" / "ps01" / FILE).read_text() == "hers"
-    told = "the number 77 is another's in the roster: somebody has taken this name"
+    told = "the number 77 is another's in the roster: a group, or a name that is taken"
     assert (rows["Ada  lovelace._77"].state, rows["Ada  lovelace._77"].why) == ("refused", told)
     rows, _ = take(packed(tmp_path / "eves.zip", eves), roster)
     assert rows["ada@example.org"].state == "nothing"
+
+
+WORKSHEET = (
+    "Identifier,Full name,Email address,Status,Grade",
+    "Participant 31,Ada Lovelace,ada@x.org,Submitted,",
+    "Participant 32,Zo\u00eb Müller,zoe@x.org,Submitted,",
+    "Participant 17,Eve Moriarty,eve@x.org,Submitted,",
+)
+
+
+def test_what_was_typed_into_a_platform_is_its_students_and_no_notebook(take, tmp_path):
+    moodles = {
+        "Ada Lovelace_31_assignsubmission_file/ps01_tiny.ipynb": "ada's",
+        "Ada Lovelace_31_assignsubmission_onlinetext/onlinetext.html": "see the file",
+        # as macOS packs it
+        "Zoe\u0308 Müller_32_assignsubmission_onlinetext/onlinetext.html": "see my laptop",
+    }
+    archive = packed(tmp_path / "moodle.zip", moodles)
+    rows, _ = take(archive, roster_file(tmp_path / "w.csv", *WORKSHEET))
+    assert {name: (row.state, row.why) for name, row in rows.items() if row.state != "nothing"} == {
+        "ada@x.org": ("new", ""),
+        "zoe@x.org": ("refused", f"no {FILE}; found onlinetext.html"),
+    }
+    archive = packed(tmp_path / "canvas.zip", {"mossbob_8_text.html": "see my laptop"})
+    rows, _ = take(archive, roster_file(tmp_path / "r.csv", "id,lms_user_id", "bob,8"))
+    assert (rows["bob"].state, rows["bob"].why) == ("refused", f"no {FILE}; found mossbob_8_text.html")
+
+
+def test_moodles_anonymous_names_are_read_by_their_numbers_where_the_roster_has_them(take, tmp_path):
+    archive = packed(tmp_path / "moodle.zip", {f"Participant_31_assignsubmission_file/{FILE}": "ada's"})
+    rows, _ = take(archive, roster_file(tmp_path / "w.csv", *WORKSHEET))
+    assert rows["ada@x.org"].state == "new"
+    with pytest.raises(UserError, match="names nobody"):
+        roster_file(tmp_path / "anonymous.csv", "Identifier,Status,Grade", "Participant 31,Submitted,")
+
+
+def test_a_group_is_nobody_until_a_person_enters_who_is_in_it_and_its_number_is_no_participants(
+    course, tmp_path
+):
+    """Team A has the number of Eve, who is in another team: neither work nor feedback is hers."""
+    theirs = f"Team A_17_assignsubmission_file/{FILE}"
+    archive = packed(tmp_path / "moodle.zip", {theirs: "x", theirs.replace(FILE, "plan.txt"): "y"})
+    roster, into = roster_file(tmp_path / "w.csv", *WORKSHEET), tmp_path / "in"
+    found = collect(archive, course[1], into, roster)
+    assert (found.taken, len(found.left)) == (0, 2) and found.names
+    found.names.write_text(f"file,student\n{theirs},ada@x.org; zoe@x.org\n")
+    found = collect(archive, course[1], into, roster)
+    assert {row.student for row in found.rows if row.state == "new"} == {"ada@x.org", "zoe@x.org"}
+    assert (found.taken, len(found.left)) == (1, 1), "one file, though two people handed it in"
+    assert (into / "ps01.places.csv").read_text() == "file,student\n"
+
+
+def test_gradescopes_list_counts_where_gradescope_puts_it_and_every_file_beside_it_is_told(take, tmp_path):
+    top = "assignment_9_export/"
+    about = """submission_1:
+  :submitters:
+  - {":name": Ada, ":sid": ada, ":email": ada@x.org}
+  - {":name": Bob, ":sid": , ":email": bob@x.org}
+  :created_at: 2026-03-02 10:00:00.000000000 Z
+submission_2: {":submitters": []}
+submission_3: {":submitters": [{":name": Eve, ":sid": "", ":email": eve@x.org}]}
+"""
+    files = {f"{top}submission_{number}/{FILE}": "x" for number in (1, 2, 3)}
+    files |= {f"{top}submission_metadata.yml": about, f"__MACOSX/{top}._submission_metadata.yml": "x"}
+    rows, into = take(packed(tmp_path / "class.zip", files))
+    assert {name: row.state for name, row in rows.items()} == {
+        "(nobody)": "refused", "ada": "new", "bob@x.org": "new", "eve@x.org": "new",
+    }  # fmt: skip
+    assert set(received_times(into / "ps01.received.csv")) == {"ada", "bob@x.org"}
+    rows, _ = take(packed(tmp_path / "b.zip", {f"ada/{FILE}": "x", "eve/submission_metadata.yml": about}))
+    assert (rows["ada"].state, rows["eve"].state) == ("unchanged", "refused")
 
 
 def test_moodles_grading_worksheet_is_a_roster(tmp_path):

@@ -258,7 +258,7 @@ def test_where_nobody_has_a_grade_nothing_is_written_and_the_option_is_named(gra
     "words, why",
     [
         (["--to", "excel"], "none of csv, canvas, moodle, blackboard"),
-        (["--to", "canvas"], "takes one set: autograder export ps01 --to canvas"),
+        (["--to", "canvas"], "takes one set, such as: autograder export ps04 --to canvas"),
         (["ps01", "--to", "canvas", "--drop-lowest", "1"], "make totals, which --to csv writes"),
         (["ps01", "--to", "canvas", "--roster", "nowhere.csv"], "cannot read nowhere.csv"),
         (["ps01", "--grades", "nowhere"], "no gradebook in nowhere"),

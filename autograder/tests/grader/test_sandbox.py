@@ -560,3 +560,16 @@ def test_an_ordinary_user_has_every_protection_too(tmp_path):
     ran = subprocess.run(command, capture_output=True, text=True, cwd="/", env=wide)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "│ NO" not in ran.stdout
+
+
+@pytest.mark.parametrize("how", ["an environment that is a link", "a PATH that is no text"])
+def test_the_walls_stand_wherever_python_was_started_from(tmp_path, how):
+    needs_walls()
+    (tmp_path / "env").symlink_to(sys.prefix)
+    python, path = sys.executable, os.environb[b"PATH"] + b":/tmp/\xe9"
+    if "link" in how:
+        python, path = tmp_path / "env/bin/python", os.environb[b"PATH"]
+    code = "from autograder.sandbox.choose import choose; print(choose().isolation)"
+    around = os.environb | {b"PATH": path, b"PYTHONPATH": os.fsencode(ROOT / "autograder")}
+    done = subprocess.run([python, "-c", code], env=around, capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("sandboxed"), done.stderr

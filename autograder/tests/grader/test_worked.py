@@ -83,6 +83,23 @@ def test_a_damaged_file_beside_the_solutions_is_named(tmp_path, text):
         worked(root, "ps01")
 
 
+def test_the_page_of_a_whole_set_waits_for_the_due_date_unless_it_is_asked_for_early(tmp_path):
+    root, assignment = make_course(tmp_path / "course")
+    page = tmp_path / "page.html"
+    with CourseGradebook(tmp_path) as book:
+        book.gradebook.update_or_create_assignment("ps01", duedate="2222-03-01 12:00:00")
+    with pytest.raises(UserError, match="ps01 is due 2222-03-01 12:00 UTC.*--early"):
+        write_worked(root, assignment, page, tmp_path)
+    assert not page.exists()
+    write_worked(root, assignment, page)
+    page.unlink()
+    with CourseGradebook(tmp_path) as book:
+        book.gradebook.update_or_create_assignment("ps01", duedate="2020-03-01 12:00:00")
+    write_worked(root, assignment, page, tmp_path)
+    write_worked(root, assignment, page, tmp_path / "no gradebook")
+    assert page.exists()
+
+
 def test_without_solutions_there_is_nothing_to_show_and_the_page_says_so(tmp_path):
     root, assignment = make_course(tmp_path / "course")
     assert worked(tmp_path, "ps01") == {}

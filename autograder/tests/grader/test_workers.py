@@ -259,3 +259,50 @@ def test_the_kubernetes_recipe_is_valid():
         assert mistakes("PodSpec", pod) == []
         assert mistakes("PodSpec", pod | {"hostUser": False})
     assert mistakes("ServiceSpec", recipe["spec"]["scheduler"]["service"]) == []
+
+
+def test_each_submission_has_one_ruling_whatever_the_cluster_says_twice(course, monkeypatch):
+    """Its worker is lost after the answer, or the task is run again: what was told once is not told again."""
+    distributed = pytest.importorskip("distributed")
+    from autograder.workers import dask_pool
+    from autograder.workers.commission import Commission
+
+    answer = ruling(course).as_bytes()
+
+    class Told:
+        """A future: says what it is asked to say, and its last word ever after."""
+
+        def __init__(self, *words):
+            self.words = list(words)
+
+        def said(self):
+            return self.words.pop(0) if len(self.words) > 1 else self.words[0]
+
+        status = property(lambda self: "error" if isinstance(self.words[0], BaseException) else "finished")
+
+        def result(self, timeout):
+            said = self.said()
+            if isinstance(said, type):
+                raise said("no longer there")
+            return said
+
+        def exception(self, timeout):
+            return self.said()
+
+    lost, died = dask_pool.FutureCancelledError, distributed.KilledWorker
+    killed = died.__new__(died)
+    futures = iter(
+        [Told(OSError, answer), Told(lost), Told(killed), Told(answer), Told(answer), Told(answer)]
+    )
+    pool = object.__new__(dask_pool.DaskPool)
+    client = type("Client", (), {"status": "running", "cancel": lambda *_, **__: None})()
+    about = {"client": client, "running": {}, "suspects": dask_pool.deque(), "refusals": {}, "waits": False}
+    about |= {"workers": {"here": 4}, "looked": 0.0, "killed": Counter(), "patience": 1.0}
+    vars(pool).update(about)
+    monkeypatch.setattr(pool, "_look", lambda: iter(()))
+    monkeypatch.setattr(pool, "_submit", lambda *_, **__: next(futures))
+    monkeypatch.setattr(dask_pool, "GLANCE", 0.0)
+    conditions = Conditions(ID, "v", course[1], 1, Limits())
+    todo = dask_pool.deque(Commission(name, conditions, lambda: b"{}") for name in ("ada", "bob", "eve"))
+    told = [one.student for one, _ in pool.rulings(todo, Happenings())]
+    assert sorted(told) == ["ada", "bob", "eve"] and not pool.running and next(futures, None) is not None

@@ -95,6 +95,20 @@ def test_the_first_cell_takes_the_wheel_beside_it_else_the_books_else_says_what_
     assert {run(source, tmp_path).stdout.strip() for source in (known, alone)} == {beside}
 
 
+def test_a_package_added_as_kaggles_input_is_found_with_its_versions_where_none_lies_beside(tmp_path):
+    source = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
+    code = source.replace("/kaggle/input", str(tmp_path / "input"))
+    given, working = tmp_path / "input/datasets/course", tmp_path / "working"
+    given.mkdir(parents=True)
+    working.mkdir()
+    assert code != source and "in Kaggle: add it as input" in run(code, working).stderr
+    (given / "warplab-1-py3-none-any.whl").touch()
+    (given / "constraints.txt").touch()
+    told = run(code.replace("subprocess.run([*", "print(install); subprocess.run([*"), working)
+    assert str(given / "constraints.txt") in told.stdout
+    assert (given / "warplab-1-py3-none-any.whl").as_uri() in told.stdout
+
+
 def test_a_python_that_started_without_numba_cuda_has_it_after_the_first_cell(tmp_path):
     """-S: no .pth file is read, as in a Python in which pip installs later what has one."""
     code = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
