@@ -22,7 +22,7 @@ from autograder.sandbox.choose import NoSandbox, choose
 GUIDE = ROOT / "chapters"
 PAGES = ["release", "collect", "grade", "review", "return", "operate"]  # in the order in which a class goes
 BLOCK = re.compile(r"^```(bash|text)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-FENCED = re.compile(r"^```(bash|text|)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```([^\n`]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)  # of any language, one by one
 TOLD = re.compile(r"^autograder( \S+)?: ")  # a command's answer
 ALL = [GUIDE / "instructor.md", *(GUIDE / f"instructor-{name}.md" for name in [*PAGES, "change", "teach"])]
 EVERY = [
@@ -41,7 +41,8 @@ def blocks(path, language):
 def written(path, command="autograder"):
     """Every `autograder ...` of a page, in blocks and in sentences."""
     text = path.read_text(encoding="utf-8")
-    lines = [line for _, block in FENCED.findall(text) for line in block.splitlines()]
+    blocks = (block for kind, block in FENCED.findall(text) if kind in ("bash", "text", ""))
+    lines = [line for block in blocks for line in block.splitlines()]
     inline = [" ".join(one.split()) for one in re.findall(rf"`((?:\.venv/bin/)?{command}\s[^`]+)`", text)]
     commands = (line.strip().removeprefix(".venv/bin/") for line in [*lines, *inline])
     return [line for line in commands if line.startswith(f"{command} ") and not TOLD.search(line)]
