@@ -227,7 +227,8 @@ def minutes_of(chapter):
 @each_chapter
 def test_the_minutes_are_those_that_words_cells_figures_and_problems_take(chapter):
     said = re.search(
-        r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more for the problems between the paragraphs\.\n",
+        r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more for the problems "
+        r"between the paragraphs\.\n",  # and no hours of a set, which stand in its head
         chapter.read_text(encoding="utf-8"),
     )
     assert [int(minutes) for minutes in said.groups()] == pytest.approx(minutes_of(chapter), rel=0.1, abs=5)
