@@ -189,3 +189,9 @@ def test_a_parameters_generic_address_is_one_of_memory_that_is_only_read():
     writes = text.replace("ld.b32 %r2, [%rd2];", "st.b32 [%rd2], %r1;")
     with pytest.raises(warplab.OutOfBounds, match="the kernel's parameters, which is read-only"):
         warplab.ptx_kernel(writes, "choose")[1, 64](np.int32(7), out, np.int32(9))
+
+
+def test_an_error_names_the_instruction_where_there_are_no_lines():
+    kernel = warplab.ptx_kernel(SCALE, "scale")
+    with pytest.raises(warplab.OutOfBounds, match=r"in kernel scale, ld.global.f32 %f1, \[%rd2\]: thread"):
+        kernel[1, 64](np.zeros(8, np.float32), 2.0, np.uint32(32))

@@ -260,7 +260,8 @@ class Program:
         short = path.rsplit("/", 1)[-1]
         if "ipykernel" in path or short.startswith("<ipython"):
             short = "cell"
-        return f"{short}:{instr.line}" if short else f"line {instr.line}"
+        line = f"line {instr.line}" if instr.line else instr.text or "line 0"  # PTX by hand may have no lines
+        return f"{short}:{instr.line}" if short else line
 
     def line_of_site(self, site: int) -> str:
         return self.place(self.sites[site])
