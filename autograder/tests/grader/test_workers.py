@@ -283,7 +283,7 @@ def test_each_submission_has_one_ruling_whatever_the_cluster_says_twice(course, 
         def result(self, timeout):
             said = self.said()
             if isinstance(said, type):
-                raise said("no longer there")
+                raise said("key", "no longer there")
             return said
 
         def exception(self, timeout):
