@@ -17,7 +17,7 @@ help:
 	@echo "make editions   the whole book as one PDF, in _build/html/editions (needs a Chromium)"
 	@echo "make slides     a lecture of forty minutes for each chapter, in _build/html/slides"
 	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
-	@echo "make full       all of it, the two commands on a fresh clone with an empty pip cache included"
+	@echo "make full       all of it, with make course on a fresh clone and an empty pip cache (hours)"
 	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
 	@echo "make gpu-test   the tests that need a CUDA device"

@@ -172,8 +172,9 @@ def test_a_sample_of_mutants_loses_points():
 
 
 @pytest.mark.full
-def test_all_mutants_lose_points():
-    fates = list(Sweep(ROOT).run(jobs=2))
+def test_every_tenth_mutant_of_every_task_loses_points():
+    """All of them take hours, can be stopped and go on: python -m workshop mutants."""
+    fates = list(Sweep(ROOT, every=10).run(jobs=2))
     survived = [(fate.mutant.task, fate.mutant.identity) for fate in fates if fate.state == SURVIVED]
     found = shares(fates)
     assert found["all"] >= ALL and min(found.values()) >= EACH, survived
