@@ -265,7 +265,7 @@ LOSERS = {  # task -> right answers that lose points for their accesses; the fir
     "ps13/train_mlp": ("wrong_no_tiles", "part_every_operation"),
     "ps15/smooth": ("wrong_halo_from_memory", "wrong_adds_from_neighbours"),
     "ps15/row_energy": ("wrong_row_a_lane", "wrong_twice"),
-    "ps15/wgmma_product": ("wrong_beyond_the_last",),
+    "ps15/wgmma_product": ("wrong_beyond_and_waits",),
 }
 FIRST = [f"{task}/{answers[0]}" for task, answers in LOSERS.items()]
 ALL = [f"{task}/{answer}" for task, answers in LOSERS.items() for answer in answers]
