@@ -172,7 +172,8 @@ def test_an_error_at_an_edge_that_another_row_has_not_gets_the_hints_of_its_own_
 def test_a_form_of_ptx_that_is_miscounted_is_quoted():
     row = report_on("ps08/read_ptx", lambda ptx: (ptx.count("\tld.global"), 0, 0)).lines[0]
     assert (
-        row.reason.startswith("loads, only `@!%p2 ld.global.u32 %r1, [%rd2];`") and "expected 1" in row.reason
+        row.reason.startswith("loads, only `@!%p2 ld.global.u32 %r3, [%rd30];`")
+        and "expected 1" in row.reason
     )
 
 

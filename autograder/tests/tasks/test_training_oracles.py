@@ -69,6 +69,8 @@ def test_the_references_agree_with_torch(name):
         np.testing.assert_allclose(y.detach().numpy(), want, rtol=1e-10, atol=1e-10)
         by_rule = task.backward(inputs)
         for one, grad in zip(task.differentiable, grads, strict=True):
+            if case.only and f"grad_{one}" not in case.only:
+                continue
             got = grad.numpy()
             got = batch(inputs | {"x": got}, "x", "grad_y") if (name, one) == ("linear", "x") else got
             scale = 1e-10 * np.abs(by_rule[f"grad_{one}"]).max() + 1e-13
