@@ -323,3 +323,30 @@ def test_lanes_on_other_ways_come_before_their_warp_votes(name, expected):
     np.testing.assert_array_equal(out, np.repeat(np.broadcast_to(expected, 2), 32))
     if name == "queue":
         assert box[0] == 8 * sum(range(8))
+
+
+BY_MASK = {
+    "vote": "out[t] = __ballot_sync(MASK, 1);",
+    "match": "out[t] = __match_any_sync(MASK, t / 2);",
+    "reduction": "out[t] = __reduce_add_sync(MASK, t);",
+    "election": 'asm volatile("{.reg .pred p; elect.sync %0|p, %1;}" : "=r"(out[t]) : "r"(MASK));',
+    "syncwarp": "__syncwarp(MASK);",
+    "shuffle": "unsigned v = __shfl_sync(MASK, t, 3); if (t > 0 && t < 8) out[t] = v;",
+}
+
+
+@pytest.mark.parametrize("what", BY_MASK)
+@pytest.mark.parametrize("mask, lanes, outside", [(0xFF, 32, 8), (0xFFFFFFFE, 32, 0), (0xFF, 8, None)])
+def test_a_lane_that_its_own_mask_does_not_name_is_told_of(what, mask, lanes, outside):
+    kernel = warplab.cuda_kernel(
+        'extern "C" __global__ void k(unsigned* out, unsigned lanes) { unsigned t = threadIdx.x;\n'
+        f"if (t < lanes) {{ {BY_MASK[what].replace('MASK', hex(mask))} }} }}",
+        "k",
+    )
+    said = warned(lambda: kernel[1, 32](np.zeros(32, np.uint32), lanes))
+    if outside is None:
+        assert said == []
+        return
+    (text,) = said
+    assert text.startswith(f"{what} in kernel k, ") and f"thread ({outside}, 0, 0)" in text
+    assert f"its own mask, {mask:#010x}, does not name it" in text

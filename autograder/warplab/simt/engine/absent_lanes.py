@@ -1,9 +1,11 @@
-"""Votes, matches, reductions and shuffles that not all lanes come to which their mask names.
+"""Votes, matches, reductions and shuffles that lanes come to which their mask does not name, or that not all
+lanes come to which it names.
 
 PTX has a lane wait at one until all that its mask names, and that have not exited, have executed it too; CUDA
 C++ calls the result undefined where one of them does not. Where a mask names all in every launch, the others
 of the warp run first as far as they can (``schedule``). Then the engine answers for the lanes that came. If
-another one goes on after that, the exchange is noted in ``machine.doubts``.
+another one goes on after that, the exchange is noted in ``machine.doubts``. PTX also leaves undefined what an
+exchange or ``bar.warp.sync`` does for a lane that its own mask does not name.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.instructions import INSTRUCTIONS
+from warplab.simt.engine.wrapped import plain
 from warplab.simt.ptx.blocks import BasicBlock
 from warplab.simt.ptx.effects import effects_of
 
@@ -58,6 +61,29 @@ class AbsentLanes:
             self.are_some, self.changes = True, self.changes + 1
             self.of_site[site] = came, masks
 
+    def outside(self, group, mask: np.ndarray, site, instr) -> bool:
+        """Whether ``group`` executes an exchange or a barrier of warps with a lane that its own ``mask`` does
+        not name; it is noted. site: what tells ``instr`` from others.
+        """
+        masks = np.broadcast_to(plain(mask), group.lanes.shape)
+        named = masks >> group.column & 1
+        if named.all():
+            return False
+        program, first = self.machine.program, int(np.argmin(named))
+        what, who = WARP_WIDE.get(instr.opcode, "syncwarp"), self.machine.thread_name(group.lanes[first])
+        text = (
+            f"{what} in kernel {program.name}, {program.place(instr)}: {who} executes it, and its own mask, "
+            f"{int(masks[first]):#010x}, does not name it. PTX leaves undefined what happens then\n"
+            f"  Look at: the mask, which must name all lanes that come; or an if around the {what} that only "
+            "the lanes of the mask take"
+        )
+        self._note(site, instr, text)
+        return True
+
+    def _note(self, site, instr, text: str) -> None:
+        program = self.machine.program
+        self.machine.doubts["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
+
     def look(self, index: int, group, waiting) -> None:
         """``group`` has executed a block; the groups in ``waiting`` wait at barriers."""
         if not self.machine.program.quiet[index]:
@@ -88,5 +114,5 @@ class AbsentLanes:
                 "to it, or take the mask from __ballot_sync before the branch; where all come in the end, "
                 "put a __syncwarp() before it"
             )
-            self.machine.doubts["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
+            self._note(site, instr, text)
             del self.of_site[site]

@@ -240,15 +240,17 @@ class LoadStoreUnit:
             o.warp_barrier(self.machine, group)
 
     def exchanged(self, group, mask, site: int) -> None:
-        """Note a warp-wide exchange whose member ``mask`` may name lanes that are elsewhere."""
-        if group.absent is None or mask is group.present or ("lanes", site) in self.machine.doubts:
+        """Note a warp-wide exchange whose member ``mask`` names lanes that are elsewhere, or not its own."""
+        if mask is group.present or ("lanes", site) in self.machine.doubts:
             return
         if mask.size == 1:  # the same when the group comes here again
             exchange = site, int(mask[0])
             if exchange in group.noted:
                 return
             group.noted.add(exchange)
-        if (mask & group.absent).any():
+        if self.machine.absent.outside(group, mask, site, self.machine.program.sites[site]):
+            return
+        if group.absent is not None and (mask & group.absent).any():
             self.machine.absent.add(group, mask, site)
         else:
             group.present = mask

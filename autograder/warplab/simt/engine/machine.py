@@ -322,6 +322,7 @@ class Machine:
             if (self.cluster_size > 1 or self.program.uses_async_proxy) and not self.depth:
                 self._leave(group)
         elif block.end == "syncwarp":
+            self.absent.outside(group, guard, block.index, block.branch)
             if (everybody or self._has_whole_warps(group)) and (guard == guard[0]).all():
                 self.memory.warp_barrier(group, guard)
                 return block.next

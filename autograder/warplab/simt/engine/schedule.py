@@ -14,9 +14,9 @@ from warplab.simt.engine.absent_lanes import WARP_WIDE
 from warplab.simt.engine.barriers import release, release_early, release_warps, tell_who_met, wait_in_vain
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.engine.loadstore import ALL_LANES
+from warplab.simt.engine.warp_exchanges import is_full
 from warplab.simt.ptx.blocks import BasicBlock, registers_written
-from warplab.simt.ptx.parser import Imm, Reg
+from warplab.simt.ptx.parser import Reg
 
 PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other lanes get a turn
 BOOST = 256  # steps of that turn
@@ -30,17 +30,12 @@ def whole_exchanges(blocks: list[BasicBlock]) -> list[int]:
     others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
     whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
     masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
-    needs = [any(m.name in whole if isinstance(m, Reg) else _is_full(m) for m in found) for found in masks]
+    needs = [any(m.name in whole if isinstance(m, Reg) else is_full(m) for m in found) for found in masks]
     return [4 if any(i.opcode == "wgmma" for i in b.instrs) else int(n) for b, n in zip(blocks, needs)]
 
 
 def _is_all(instr) -> bool:
-    return instr.opcode == "mov" and isinstance(instr.operands[0], Reg) and _is_full(instr.operands[1])
-
-
-def _is_full(operand) -> bool:
-    value = operand.value if isinstance(operand, Imm) else None
-    return isinstance(value, int) and value & ALL_LANES == ALL_LANES
+    return instr.opcode == "mov" and isinstance(instr.operands[0], Reg) and is_full(instr.operands[1])
 
 
 class Schedule:

@@ -5,7 +5,8 @@ elect and activemask (``warp`` executes them).
 from __future__ import annotations
 
 from warplab.simt.engine import warp
-from warplab.simt.ptx.parser import Vec
+from warplab.simt.engine.loadstore import ALL_LANES
+from warplab.simt.ptx.parser import Imm, Vec
 from warplab.simt.ptx.ptx_types import dtype_of
 
 
@@ -19,10 +20,17 @@ def shfl(code, instr):
 
 
 def _checks_mask(code, instr, mask) -> int:
-    """The instruction's site, after code that checks whether lanes that the mask names are elsewhere."""
+    """The instruction's site, after code that checks whether the mask names just the lanes that come."""
     site = code.site(instr)
-    code.emit(f"if not group.full: memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
+    whole = "if not group.full: " if is_full(mask) else ""
+    code.emit(f"{whole}memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
     return site
+
+
+def is_full(mask) -> bool:
+    """Whether the operand is a literal that names all lanes of a warp."""
+    value = mask.value if isinstance(mask, Imm) else None
+    return isinstance(value, int) and value & ALL_LANES == ALL_LANES
 
 
 def _define_with_predicate(code, d) -> None:
