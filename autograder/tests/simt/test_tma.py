@@ -398,6 +398,22 @@ def test_an_array_in_place_of_its_tensor_map_is_refused():
         there(2)[1, 64](array, out, 512, 512, 4, 3, 0)
 
 
+@pytest.mark.parametrize(
+    "rank, shape, box", [(1, (64, 64), (8, 8)), (3, (64, 64), (8, 8)), (2, (64,), (64,))]
+)
+def test_as_many_coordinates_as_the_tensor_map_has_dimensions(rank, shape, box):
+    tensor_map = warplab.tensor_map(np.zeros(shape, np.float32), box)
+    with pytest.raises(warplab.InvalidLaunch, match=f"gives {rank} coord.* of {len(shape)} dimensions"):
+        there(rank)[1, 64](tensor_map, np.zeros(512, np.uint8), 256, 256, 0, 0, 0)
+
+
+def test_a_wait_for_the_parity_of_another_phase_is_found():
+    source = THERE.format(fetch=FETCH_TILE.format(rank=1, coordinates="%3")).replace("&bar, 0);", "&bar, 1);")
+    tensor_map = warplab.tensor_map(np.zeros(64, np.float32), (64,))
+    with pytest.raises(warplab.NoProgress, match="(?s)for phase 1 of .* the parity of the wait"):
+        kernel(source, "there")[1, 64](tensor_map, np.zeros(512, np.uint8), 256, 256, 0, 0, 0)
+
+
 def test_a_box_that_reaches_beyond_shared_memory_is_read_there():
     array, data = np.zeros((64, 64), np.float32), np.zeros(512, np.uint8)
     with pytest.raises(warplab.OutOfBounds, match=r"thread \(0, 0, 0\) .* reads tile"):

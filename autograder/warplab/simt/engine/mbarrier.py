@@ -434,8 +434,9 @@ def _never(use: _Use):
     else:
         why += ", and no thread makes another"
         hint = (
-            "the number of arrivals that the barrier was initialised for; a branch or a return by which "
-            "some threads do not arrive; two threads that each wait for what the other does afterwards"
+            "the number of arrivals that the barrier was initialised for; a branch or a return by which some "
+            "threads do not arrive; the parity of the wait, 0 for the first phase, 1 for the next, then 0 "
+            "again; two threads that each wait for what the other does afterwards"
         )
     text = f"{others} for phase {found.phase[word]} of the mbarrier {use.name(0)} and will for ever: {why}"
     use.machine.refuse(NoProgress, use.group, use.site, np.array(True), text, hint)
