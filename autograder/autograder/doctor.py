@@ -18,7 +18,7 @@ from rich.table import Table
 
 import warplab
 from autograder.judge.timed_rows import gpu_problem
-from autograder.sandbox import cgroup
+from autograder.sandbox import cgroup, share
 from autograder.sandbox.choose import next_step, problem_of
 from autograder.sandbox.forked import Launcher, Running, SelfSandbox
 from autograder.sandbox.launcher import StartError
@@ -187,6 +187,8 @@ def diagnose(console: Console) -> bool:
         else f"for no cgroup of version 2 can be made here. {cgroup.next_step()}"
     )
     tell(console, f"ten times a second, {at_once}.")
+    if problem := share.at_risk():
+        tell(console, f"{problem}.")
     budget = Table(title="What one submission may use, in all attempts together", title_justify="left")
     budget.add_column("of")
     budget.add_column("at most")

@@ -2,7 +2,7 @@
 
 There the kernel counts memory and processes of all of it exactly, and shares out the processors job by job
 where it may. Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits stand alone, and
-a job is one session to the scheduler.
+share.py sees to the processors.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from typing import NoReturn
 
 import psutil
 
-from autograder.sandbox import cgroup, held_memory, jail, linux, view
+from autograder.sandbox import cgroup, held_memory, jail, linux, share, view
 from autograder.sandbox.job import JailedJob
 from autograder.sandbox.processor_time import ProcessorTime
 
@@ -112,6 +112,10 @@ def become_init(job: JailedJob, channel: int, report: int) -> NoReturn:
     if worker == 0:
         _guarded(report, become_worker, job, channel, report)
     os.close(channel)
+    if job.jailed:
+        nice = os.getpriority(os.PRIO_PROCESS, 0) + jail.NICE
+        signal.signal(signal.SIGALRM, share.evens_out(job.student, nice))
+        signal.setitimer(signal.ITIMER_REAL, TICK, TICK)
     while True:
         pid, status = os.wait()
         if pid == worker:

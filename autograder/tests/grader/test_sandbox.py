@@ -2,12 +2,15 @@
 could not be exercised on this machine.
 """
 
+import contextlib
 import ctypes
 import ctypes.util
 import fcntl
 import functools
+import io
 import mmap
 import os
+import re
 import shutil
 import socket
 import struct
@@ -22,11 +25,13 @@ import pytest
 from conftest import ROOT
 from grading import answers, hand_in, make_course, notebook
 from grading import grading as made_grading
+from rich.console import Console
 
-from autograder.doctor import ATTEMPTS, examine
+from autograder.doctor import ATTEMPTS, diagnose, examine
 from autograder.judge.budget import Budget, Lost
 from autograder.judge.process import Process
-from autograder.sandbox import Limits, cgroup, landlock, probe, seccomp
+from autograder.sandbox import Limits, cgroup, landlock, probe, seccomp, share
+from autograder.sandbox import jail as locks
 from autograder.sandbox.choose import NoSandbox, choose, problem_of
 from autograder.sandbox.forked import PARENT, SelfSandbox, Unsafe
 from autograder.sandbox.launcher import often_imported
@@ -450,6 +455,117 @@ def test_a_cgroup_is_made_only_where_memory_and_processes_can_be_limited(tmp_pat
     assert cgroup.place(tmp_path) is None
     (tmp_path / "cgroup.subtree_control").write_text("cpu memory pids\n")
     assert cgroup.place(tmp_path) == tmp_path
+
+
+MANY = """
+import os
+for _ in range(20):
+    if os.fork() == 0:
+        while True: pass
+"""
+ALONE = """
+import os, time
+used, ends = time.process_time(), time.monotonic() + {seconds}
+while time.monotonic() < ends and os.getpriority(os.PRIO_PROCESS, 0) < {nice}: pass
+raise ValueError(f"nice {{os.getpriority(os.PRIO_PROCESS, 0)}}, used {{time.process_time() - used:.2f}} s")
+"""
+
+
+def test_the_more_of_a_job_is_busy_the_less_each_thread_of_it_weighs(jail):
+    """20 children and their parent: 1.25 ** 14 is more than 21, 1.25 ** 13 less. One is left as it is."""
+    first = os.getpriority(os.PRIO_PROCESS, 0) + locks.NICE
+    told = inside(jail, MANY + ALONE.format(seconds=30, nice=first + 13), seconds=40)
+    assert int(told.split("nice ")[1].split(",")[0]) >= first + 13
+    told = inside(jail, ALONE.format(seconds=1, nice=99), seconds=40)
+    assert f"nice {first}," in told
+
+
+def test_every_step_counts_until_the_last_and_none_is_taken_back(monkeypatch):
+    set_to, now = [], iter([1, 2, 1, 128, 3])
+    monkeypatch.setattr(share, "busy", lambda: next(now))
+    monkeypatch.setattr(os, "setpriority", lambda *what: set_to.append(what))
+    even_out = share.evens_out(1000, 3)
+    for _ in range(5):
+        even_out()
+    assert set_to == [(os.PRIO_USER, 1000, 7), (os.PRIO_USER, 1000, share.LAST)]
+
+
+BESIDE = """
+import os, sys
+from pathlib import Path
+from autograder.judge.budget import Budget
+from autograder.judge.process import Process
+from autograder.sandbox import Limits, SelfSandbox
+from autograder.sandbox.messages import Cell, Executed
+
+group, many, alone = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
+(group / "cgroup.procs").write_text("0")
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+limits = Limits(120, 120)
+with Process(SelfSandbox(), "student", Budget(limits)) as bomb, \
+        Process(SelfSandbox(), "student", Budget(limits)) as other:
+    bomb.begin_step(100)
+    other.begin_step(100)
+    bomb.ask(Cell("many", many), (Executed,))
+    def used():
+        known = (Path("/proc", pid, "stat") for pid in (group / "cgroup.procs").read_text().split())
+        fields = [file.read_text().rpartition(")")[2].split() for file in known if file.exists()]
+        return sum(int(one[11]) + int(one[12]) for one in fields) / os.sysconf("SC_CLK_TCK")
+    before = used()
+    told = other.ask(Cell("alone", alone), (Executed,)).error
+    print(float(told.split("used ")[1].split()[0]) / (used() - before))
+"""
+
+
+@pytest.mark.full
+def test_a_job_of_many_leaves_its_neighbour_a_share_where_only_threads_have_shares(jail):
+    """Inside one cgroup of the processors' sessions have none: twenty-one busy against one, on one processor.
+    Without process 1's care the one got 1.5 % beside forty, with it 36 %.
+    """
+    group = Path("/sys/fs/cgroup/cpu", f"autograder-test-{os.getpid()}")
+    try:
+        group.mkdir()
+    except OSError as problem:
+        pytest.skip(f"this user can make no cgroup of version 1 for processors: {problem}")
+    try:
+        words = [sys.executable, "-c", BESIDE, str(group), MANY, ALONE.format(seconds=6, nice=99)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True)
+        assert float(done.stdout) > 0.15
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+                break
+            time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "own", "told"),
+    [
+        ("1", "1:cpu,cpuacct:/\n0::/\n", ""),
+        ("0", "1:cpu,cpuacct:/\n0::/\n", "limit. sudo sysctl kernel.sched_autogroup_enabled=1, or: [A-Z]"),
+        (None, "0::/\n", "limit. [A-Z]"),
+        ("1", "1:cpu,cpuacct:/docker/1\n0::/\n", "limit. [A-Z]"),
+        ("1", "0::/user.slice\n", "limit. [A-Z]"),
+        ("1", "0::/app\n", ""),
+    ],
+)
+def test_doctor_says_where_processors_are_shared_out_by_thread_alone(
+    tmp_path, monkeypatch, setting, own, told
+):
+    monkeypatch.setattr(cgroup, "name", lambda: "cgroup without shares of the processors")
+    (tmp_path / "user.slice").mkdir()
+    (tmp_path / "user.slice/cpu.weight").touch()
+    (tmp_path / "cgroup").write_text(own)
+    if setting is not None:
+        (tmp_path / "setting").write_text(setting + "\n")
+    found = share.at_risk(tmp_path, tmp_path / "setting", tmp_path)
+    assert re.search(told, found) if told else not found
+    console = Console(file=io.StringIO(), width=10_000)
+    monkeypatch.setattr(share, "at_risk", lambda: found)
+    monkeypatch.setattr("autograder.doctor.problem_of", lambda: "tried elsewhere")
+    diagnose(console)
+    assert ("four times" in console.file.getvalue()) == bool(told)
 
 
 def run_filter(code, number, arguments=()):
