@@ -1,31 +1,94 @@
-"""The numbers that chapters/engine.md works out in prose are what the engine counts."""
+"""The numbers that engine.md and reference-engine.md work out in prose are what the engine counts."""
+
+import re
 
 import numpy as np
 import pytest
 import torch
+from conftest import ROOT
 from numba import cuda, float32
 
 import warplab
+from warplab.figures import counted
 from warplab.simt.toolchain.ptxas import find
 
+LESSON, REFERENCE = (
+    (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8") for name in ("engine", "reference-engine")
+)
 needs_nvdisasm = pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm is not installed")
+# Places of the page before it was two, which other sites may link to
+ONCE_IN_THE_LESSON = """
+wavefronts-by-hand atomics-by-hand machine-code the-machine-code-estimated a-report-of-it-all
+a-sample-of-the-blocks what-it-checks what-it-cannot-know what-it-runs a-whole-cu-file tensors-of-torch
+triton numba-cuda-mlir the-next-numba any-ptx hopper-runs compute-capability-9-0 tensor-maps
+copies-by-tma-an-example warp-group-products how-products-of-warp-groups-are-rounded blackwell-not-yet
+what-blackwell-would-take against-ncu held-against-nsight-compute held-against-numba-s-own-tests
+where-to-look
+""".split()
+
+
+@pytest.mark.parametrize("name", ONCE_IN_THE_LESSON)
+def test_an_old_link_into_the_page_leads_to_a_line_that_leads_on(name):
+    (line,) = [line for line in LESSON.splitlines() if f'<span id="{name}"></span>' in line]
+    label = re.search(r"\]\(([\w-]+)\)$", line)[1]
+    assert f"({label})=" in REFERENCE
+
+
+@pytest.mark.parametrize("name", ["engine", "one-launch", "sectors-by-hand", "divergence-by-hand"])
+def test_what_the_lesson_kept_has_its_old_name(name):
+    assert f"({name})=\n#" in LESSON
 
 
 @cuda.jit
-def scale(x, out, factor):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = factor * x[i]
+def mirror(x, out, factor):
+    tile = cuda.shared.array(256, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    tile[t] = x[i]
+    cuda.syncthreads()
+    out[i] = factor * tile[255 - t]
 
 
-def test_the_first_table_is_the_one_that_the_page_explains():
-    arrays = np.ones(1000, np.float32), np.zeros(1000, np.float32), np.float32(3)
-    p = warplab.profile(scale[4, 256], *arrays, caches="h100-sxm")
-    assert (p.global_load.requests, p.global_load.bytes, p.global_load.sectors) == (32, 4000, 125)
-    assert (p.flops, p.divergent_branches) == (1000, 1)
-    assert "mul.f32" in p.ptx
-    assert p.caches.l1_hits == p.caches.l2_hits == 0
-    assert warplab.bounds(p, "h100-sxm").at_least == pytest.approx(8e-9, rel=0.02)
+@cuda.jit
+def hasty(x, out, factor):
+    tile = cuda.shared.array(256, float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    tile[t] = x[i]
+    out[i] = factor * tile[255 - t]
+
+
+@pytest.fixture
+def numbers():
+    return np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32), np.float32(3)
+
+
+def test_the_launch_of_the_lesson_is_the_one_that_it_explains(numbers):
+    p = warplab.profile(mirror[4, 256], *numbers, caches="h100-sxm")
+    for part in (p.global_load, p.global_store):
+        assert (part.requests, part.bytes, part.sectors) == (32, 4096, 128)
+    assert (p.shared_load.wavefronts, p.shared_load.bank_conflicts, p.flops) == (32, 0, 1024)
+    assert p.warp_instructions == 43 * 32  # of which the page prints six
+    assert p.caches.l1_hits == 0
+    assert warplab.bounds(p, "h100-sxm").at_least == pytest.approx(16e-9, rel=0.02)
+
+
+def test_without_its_barrier_thread_0_races_with_thread_255(numbers):
+    with pytest.raises(warplab.SharedRace) as found:
+        hasty[4, 256](*numbers)
+    assert re.search(
+        r"thread \(0, 0, 0\) .* reads tile\[255\] .* thread \(255, 0, 0\) .* writes", str(found.value)
+    )
+
+
+def test_stride_3_touches_12_sectors_and_uses_at_least_two_floats_of_each():
+    sectors = np.arange(32) * 3 // 8
+    assert [len(set(np.arange(32) * stride // 8)) for stride in (0, 1, 3, 8)] == [1, 4, 12, 32]
+    assert min(np.bincount(sectors)) == 2
+
+
+def test_a_gpu_counted_as_many_launches_as_the_lesson_says():
+    cards = [launch.card for launch in counted.counted()]
+    assert (cards.count("h200-sxm"), cards.count("h100-sxm")) == (46, 12)
+    assert "46 launches on an H200 and 12 on an H100" in LESSON
 
 
 @cuda.jit

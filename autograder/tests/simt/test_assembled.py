@@ -184,7 +184,7 @@ def votes():
 
 @needs_nvdisasm
 def test_of_a_warp_that_adds_to_one_word_one_lane_is_elected(votes):
-    """Line by line as read by hand: FLO of a vote, compared with the lane's number, guards the atomic."""
+    """Line by line as read by hand: UFLO of a vote, compared with the lane's number, guards the atomic."""
     elected = {line.line: line.assembled["atomic_lanes"] for line in votes.lines if line.atomics.requests}
     lanes = {line.line: line.atomics.lanes for line in votes.lines if line.atomics.requests}
     assert lanes == {8: 32, 9: 64, 10: 5, 11: 64, 12: 64, 13: 64, 14: 64, 15: 64}

@@ -48,7 +48,7 @@ def test_each_failure_has_one_reason_and_each_reason_is_of_a_failure():
 
 
 def test_the_page_shows_the_record_and_says_rightly_that_most_failures_are_the_suites(root):
-    page = (root / "chapters" / "engine.md").read_text()
+    page = (root / "chapters" / "reference-engine.md").read_text()
     assert "conformance.recorded()" in page and "Most of the failures are the suite's own mistakes:" in page
     recorded = conformance.recorded()
     table = recorded._repr_html_()

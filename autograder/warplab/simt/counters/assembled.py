@@ -2,7 +2,7 @@
 
 Read off nvdisasm's listing, exactly: how many instructions the code has, which loads, stores and atomics are
 among them, how wide, and whether ptxas lets one lane of a warp do an atomic for all (it elects the lane:
-VOTE, FLO, a comparison with the lane's own number). Nothing tells how often each runs.
+VOTEU, UFLO, a comparison with the lane's own number). Nothing tells how often each runs.
 
 Estimated, for each source line:
 - loads and stores. ptxas joins neighbours (four loads of 4 bytes to one LDS.128), splits others (a wmma tile
@@ -71,7 +71,7 @@ def form_of(instr: MachineInstruction) -> str:
 def elects(code: Sequence[MachineInstruction]) -> list[bool]:
     """For each machine instruction, whether it is an atomic that one elected lane executes for its warp.
 
-    It is, if its predicate compares the lane's own number with FLO, the highest lane of a vote.
+    It is, if its predicate compares the lane's own number with UFLO or FLO, the highest lane of a vote.
     """
     leaders: set[str] = set()  # registers that hold the number of the lane that was elected
     chosen: set[str] = set()  # predicates that are true of that lane alone
