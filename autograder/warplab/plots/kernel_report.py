@@ -15,41 +15,28 @@ from functools import cached_property
 from pathlib import Path
 
 from warplab.hardware import specs
-from warplab.plots.kernel_rules import WORDS, KernelFinding, KernelRules, Residency, size
+from warplab.plots.kernel_rules import WORDS, KernelRules, Residency, size
 from warplab.rendering import render
 from warplab.simt.counters.counts import PASSES
 from warplab.simt.engine.indices import SHARED_SYMBOL
 from warplab.simt.frontends.triton_hook import is_triton_launch
-from warplab.simt.profile import Profile, profile
+from warplab.simt.profile import NCU, profile
 from warplab.simt.toolchain.ptxas import OLDEST, number_of
 from warplab.timing.bench import seconds
-from warplab.timing.bounds import L1, L2, WAVEFRONT, Bounds, bounds, memory_of
+from warplab.timing.bounds import L1, L2, WAVEFRONT, bounds, memory_of
 
 SECTIONS = specs.load(Path(__file__).with_name("kernel_report.yml"))
-MADE = {  # kind of access in the machine code -> Nsight Compute's metric
-    "global_load": "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
-    "global_store": "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
-    "shared_load": "smsp__sass_inst_executed_op_shared_ld.sum",
-    "shared_store": "smsp__sass_inst_executed_op_shared_st.sum",
-}
 
 
 @dataclass(frozen=True)
-class KernelReport:
+class KernelReport(KernelRules):
     """A launch for a reader: ``print(report)``, in a notebook a page, ``save(path)`` the page alone.
 
     ``findings``: what the rules found, as data: rule, line, sentence and what to change. ``measured``: what
-    Nsight Compute printed, with units, by metric. ``bounds``: None where nothing that was counted has one.
-    ``home``: the kernel's own file; ``text``: its lines where no file holds them.
+    Nsight Compute printed, with units, by metric. ``text``: the kernel's lines where no file holds them.
     """
 
-    profile: Profile
-    device: specs.Spec
-    bounds: Bounds | None
-    residency: Residency
-    findings: list[KernelFinding]
     measured: dict[str, str]
-    home: str
     text: list[str]
 
     def rows(self, section: str) -> list[tuple[str, str, str, str, str]]:
@@ -76,8 +63,8 @@ class KernelReport:
         p, found = self.profile, {}
         if p.machine is None:
             return {}
-        for kind, metric in MADE.items():
-            if n := p.assembled.get(kind):
+        for metric, name in NCU.items():
+            if n := p.assembled.get(kind := name.removesuffix(".requests")):
                 forms = ", ".join(f"{n} {form}" for form, n in p.machine.forms(kind).items())
                 found[metric] = f"{n:,.0f} ({forms})"
         passes = p.l1_passes["shared_load"] + p.l1_passes["shared_store"]
@@ -97,9 +84,8 @@ class KernelReport:
         """
         spec, p, found = self.device, self.profile, []
         busy = min(1, self.residency.blocks / self.residency.sms)
-        if p.assembled_instructions and "l1_bandwidth" in spec:
+        if (n := p.assembled_instructions) and "l1_bandwidth" in spec:
             clocks = spec["l1_bandwidth"].si / WAVEFRONT * busy  # of all SMs in use, a second
-            n = p.assembled_instructions
             found.append(("Issue slots", f"{n:,.0f} instructions of machine code", n / 4 / clocks))
         rate = next((fact for fact in ("l2_bandwidth", "l2_measured") if fact in spec), "")
         if p.caches and p.caches.l2_bytes and rate:
@@ -135,9 +121,7 @@ class KernelReport:
     def _filled(self, form: str, **more) -> str:
         more |= {"l1": L1, "words": WORDS, "sections": SECTIONS, "memory": memory_of(self.device)}
         more["wavefronts"] = lambda line: sum(map(line.passes, PASSES))
-        every = [metric for rows in SECTIONS.values() for _, metric, *_ in rows]
-        names = [metric for metric in every if "_op_tma_" in metric or "_dshared_" in metric]
-        more["unknown"] = names if number_of(self.profile.arch) < 90 else []  # to ncu on such a device
+        more["hopper"] = number_of(self.profile.arch) >= 90
         template = f"kernel_report.{form}.j2"
         return render("warplab.plots", template, report=self, size=size, seconds=seconds, **more)
 
@@ -161,15 +145,13 @@ def report(
     arch = None if is_triton_launch(launcher) else max(spec.arch, OLDEST, key=number_of)
     modelled = "l2_cache" in spec and "unified_cache_per_sm" in spec
     p = profile(launcher, *args, arch=arch, caches=device if modelled else None, **constants)
-    where = Residency.of(p, spec)
     try:
         least = bounds(p, device)
     except ValueError:
         least = None
-    rules = KernelRules(p, where, least, spec)
     measured = read_ncu(ncu_csv, p.kernel) if ncu_csv else {}
     text = getattr(getattr(launcher, "kernel", None), "source", "").splitlines()
-    return KernelReport(p, spec, least, where, rules.findings(), measured, rules.home, text)
+    return KernelReport(p, spec, least, Residency.of(p, spec), measured, text)
 
 
 def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:

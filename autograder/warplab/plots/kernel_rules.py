@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -23,7 +24,6 @@ from warplab.simt.toolchain.ptxas import blocks_per_sm
 from warplab.timing.bounds import L1, Bounds
 
 WORDS = specs.load(Path(__file__).with_name("kernel_rules.yml"))
-READS = {"load": "read", "store": "write"}
 LIMITS = ("warps", "blocks", "registers", "shared memory")
 
 
@@ -73,21 +73,23 @@ class Residency(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelRules:
-    """The rules, for one launch: ``findings()``."""
+    """One launch on one device and ``findings``, what the rules find in it.
 
-    p: Profile
-    where: Residency
+    ``bounds``: None where nothing that was counted has one. ``home``: the kernel's own file.
+    """
+
+    profile: Profile
+    device: specs.Spec
     bounds: Bounds | None
-    spec: specs.Spec
+    residency: Residency
 
+    @cached_property
     def findings(self) -> list[KernelFinding]:
-        """All that the rules find; empty where none has anything to say."""
         return [*self._launch(), *self._memory(), *self._repeated(), *self._instructions()]
 
     @property
     def home(self) -> str:
-        """The kernel's own file."""
-        program = self.p.program
+        program = self.profile.program
         return program.file_of(next((i.file for b in program.blocks for i in b.instrs if i.file), 0))
 
     def _found(self, rule: str, at=None, **numbers) -> KernelFinding:
@@ -96,23 +98,21 @@ class KernelRules:
         if at:
             line = at.line if at.file == self.home else 0
             numbers["place"] = f"Line {at.line}" + ("" if line else f" of {PurePath(at.file).name}")
-        told = {"p": self.p, "where": self.where, "c": at, "spec": self.spec, **numbers}
+        told = {"p": self.profile, "where": self.residency, "c": at, "spec": self.device, **numbers}
         says, change = (words[key].format(**told) for key in ("says", "change"))
         return KernelFinding(rule.partition(",")[0], line, says, change)
 
     def _array(self, c: LineCounts, kind: str) -> str:
         """ " of x": the argument whose access on a line takes most sectors, in the first warp; or empty."""
-        mine = [s for s in self.p.samples if (s.line, s.kind, s.space) == (c.line, kind, "global")]
+        what = (c.line, {"load": "read", "store": "write"}.get(kind, kind), "global")
+        mine = [s for s in self.profile.samples if (s.line, s.kind, s.space) == what]
         label = max(mine, key=lambda s: len(s.sectors)).label if mine else ""
         name = label.removeprefix("argument '").partition("'")[0]
         return f" of {name}" if name.isidentifier() else ""  # C++'s have numbers
 
     def _launch(self) -> Iterator[KernelFinding]:
-        w, (rest, whole), most = (
-            self.where,
-            math.modf(self.where.waves),
-            -(-self.where.blocks // self.where.sms),
-        )
+        w = self.residency
+        (rest, whole), most = math.modf(w.waves), -(-w.blocks // w.sms)
         if w.threads % 32:
             yield self._found("Block Size", idle=-w.threads % 32)
         if w.blocks < w.sms:
@@ -127,11 +127,11 @@ class KernelRules:
             yield self._found("Few Warps", mean=w.waves * w.warps, share=w.waves * w.occupancy)
         if w.occupancy < 0.5 and w.blocks > w.sms:
             yield self._found(f"Theoretical Occupancy, {w.limit}", fits=w.fits[w.limit])
-        if self.p.spill_bytes:
+        if self.profile.spill_bytes:
             yield self._found("Local Memory, spilled")
 
     def _memory(self) -> Iterator[KernelFinding]:
-        p, reached, apart = self.p, 0, {}
+        p, reached, apart = self.profile, 0, {}
         ran = {id(i): done for n, done in p.execution.items() for i in p.program.blocks[n].instrs}
         for (number, space), t in p.traffic.items():
             instr = p.program.sites[number]
@@ -143,7 +143,7 @@ class KernelRules:
             if asked and t.sectors >= 2 * fewest * t.requests:
                 key = p.program.file_of(instr.file), instr.line, "store" if instr.opcode == "st" else "load"
                 apart[key] = max(apart.get(key, (0, 0)), (t.sectors / t.requests, fewest))
-        launched = self.where.blocks * self.where.threads
+        launched = self.residency.blocks * self.residency.threads
         if p.traffic and reached < 0.75 * launched:
             yield self._found("Idle Threads", launched=launched, reached=reached)
         for c in sorted(p.lines, key=lambda c: -sum(map(c.passes, PASSES))):  # the costliest first
@@ -153,11 +153,10 @@ class KernelRules:
                 if each and part.requests:
                     told = {"kind": kind, "each": each, "fewest": fewest, "part": part}
                     told["share"] = c.passes(f"global_{kind}") / p.l1_wavefronts
+                    told["of"] = self._array(c, kind)
                     mean = part.sectors_per_request
                     told["mean"] = "" if each < 1.1 * mean else f", {mean:.3g} a request on average"
-                    yield self._found(
-                        "Uncoalesced Global Accesses", c, of=self._array(c, READS[kind]), **told
-                    )
+                    yield self._found("Uncoalesced Global Accesses", c, **told)
                 ideal, excess = shared.wavefronts - shared.bank_conflicts, c.conflicts(f"shared_{kind}")
                 if excess > ideal / 2:
                     asked = c.assembled.get(f"shared_{kind}", shared.requests)
@@ -172,18 +171,15 @@ class KernelRules:
 
     def _repeated(self) -> Iterator[KernelFinding]:
         """The line that asks L1 most, where its values are asked for again and again, and L1 binds."""
-        p, b = self.p, self.bounds
+        p, b = self.profile, self.bounds
         if b is None or b.binds.level != L1:
             return
         read, half = sum(one.read for one in p.footprints.values()), p.l1_wavefronts / 2
         if p.l1_passes["global_load"] > half and p.global_load.bytes >= 4 * read:
-            told = {
-                "asked": size(p.global_load.bytes),
-                "distinct": size(read),
-                "times": p.global_load.bytes / read,
-            }
+            asked = p.global_load.bytes
+            told = {"asked": size(asked), "distinct": size(read), "times": asked / read}
             line = max(p.lines, key=lambda c: c.global_load.sectors)
-            yield self._found("Repeated Loads", line, of=self._array(line, "read"), **told)
+            yield self._found("Repeated Loads", line, of=self._array(line, "load"), **told)
         elif p.l1_passes["shared_load"] > half:
             line = max(p.lines, key=lambda c: c.shared_load.requests)
             if line.flops >= 16 * line.shared_load.requests:
@@ -193,7 +189,7 @@ class KernelRules:
                 yield self._found("Repeated Loads, shared", line, **told)
 
     def _instructions(self) -> Iterator[KernelFinding]:
-        p, wide = self.p, set()
+        p, wide = self.profile, set()
         ran = [i for n in p.execution for i in p.program.blocks[n].instrs if i.opcode == "cvt"]
         for instr in ran if p.unit_flops.get("fp64") else ():
             types = [mod for mod in instr.mods if mod in TYPES]

@@ -39,20 +39,17 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     if L2 not in slopes and "l2_measured" in spec:  # no limit: it is drawn, and bounds nothing
         roofs = {L1: slopes[L1], L2: spec["l2_measured"], memory: slopes[memory]}
     rails = {name: _intensities(name, kernel, device, roofs) for name, kernel in kernels.items()}
-    heights = {
-        name: min(top.si, *(slopes[level].si * value for level, value in rail.items() if level in slopes))
-        / 1e12
-        for name, rail in rails.items()
-    }
+    heights = {}
+    for name, rail in rails.items():
+        speeds = [slopes[level].si * value for level, value in rail.items() if level in slopes]
+        heights[name] = min(top.si, *speeds) / 1e12
     figure, ax = new(COLUMN, HEIGHT)
     low = min(min(rail.values()) for rail in rails.values()) / 1.6
     high = 1.6 * max(top.si / slopes[memory].si, *(max(rail.values()) for rail in rails.values()))
     floor, ceiling = min(heights.values()) / 2.2, 2.2 * top.si / 1e12
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
     ax.set(xlabel="FLOP for each byte at a level", ylabel="at most (TFLOP/s)")
-    colours = dict(
-        zip((L1, L2, memory), (PALETTE[name] for name in ("blue", "purple", "orange")), strict=True)
-    )
+    colours = {L1: PALETTE["blue"], L2: PALETTE["purple"], memory: PALETTE["orange"]}
     lines = []
     for level, slope in roofs.items():
         ends = np.array([low, max(low, top.si / slope.si)])
@@ -66,10 +63,8 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
         _draw_rail(ax, kernels[name], rail, heights[name], colours)
     _name_rails(ax, rails, heights)
     _ticks(ax)
-    told = [
-        f"{level}: {roofs[level].text()}{'' if level in slopes else ', measured by others'}"
-        for level in roofs
-    ]
+    by_others = dict.fromkeys(roofs.keys() - slopes.keys(), ", measured by others")
+    told = [f"{level}: {roof.text()}{by_others.get(level, '')}" for level, roof in roofs.items()]
     legend(figure, lines, told)
     counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
     alt = _alt(spec, [*told, words], slopes, rails, heights, top)
@@ -83,9 +78,8 @@ def _draw_rail(ax, kernel, rail, height, colours):
     for level, value in rail.items():
         hollow = level == L2 and not by_hand and kernel.caches is not None
         style = {"marker": "s" if by_hand else COUNTED["marker"], "color": colours[level]}
-        style |= (
-            {"markersize": 12, "zorder": 3} if hollow else {"markersize": 8, "zorder": 4}
-        )  # around a full one
+        # around a full one
+        style |= {"markersize": 12, "zorder": 3} if hollow else {"markersize": 8, "zorder": 4}
         ax.plot([value], [height], markerfacecolor=PAPER if hollow else colours[level], **style)
 
 

@@ -50,20 +50,16 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
     """
     if isinstance(run, VirtualDevice):
         done = [*run.host_spans, *run.spans]
-        found = [
-            TimelineBar(row, KINDS[kind], name, at, at + took, uses) for kind, row, at, took, name in done
-        ]
+        found = [TimelineBar(row, KINDS[did], name, at, at + took, uses) for did, row, at, took, name in done]
     elif hasattr(run, "export_chrome_trace"):
         with tempfile.TemporaryDirectory() as folder:
             run.export_chrome_trace(path := str(Path(folder, "trace.json")))
             return timeline(path, uses, caption)
-    elif not isinstance(run, str | Path):
-        takes = (
-            "a VirtualDevice (itself, not what connect() gives), a torch.profiler.profile or a trace's path"
-        )
-        raise TypeError(f"timeline() takes {takes}, and got {type(run).__name__}")
-    else:
+    elif isinstance(run, str | Path):
         found = of_trace(json.loads(Path(run).read_text(encoding="utf-8"))["traceEvents"], uses)
+    else:
+        takes = "a VirtualDevice (itself, not what connect() gives), a torch.profiler.profile or a path"
+        raise TypeError(f"timeline() takes {takes}, and got {type(run).__name__}")
     if not found:
         raise ValueError("nothing in this run took time: there is no timeline to draw")
     return _drawn(found, caption)

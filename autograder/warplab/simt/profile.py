@@ -63,6 +63,16 @@ ACCESSES = {  # a row of the table -> the part of a Profile that it shows, and i
     "TMA stores": ("tma_store", _TMA),
     "atomics": ("atomics", _ATOMICS),
 }
+SUMMARY = {  # the last rows of the table
+    "instructions": "{0.warp_instructions:,} issued by warps, {0.busiest_warp_instructions:,} of them by the "
+    "busiest; {0.warp_execution_efficiency:.1%} of lanes active",
+    "branches": "{0.branches:,}, of which {0.divergent_branches:,} diverge "
+    "({0.branch_efficiency:.1%} efficient)",
+    "floating point": "{0.flops:,} operations (an FMA is 2)",
+    "resources": "{0.registers} registers a thread and {0.spill_bytes} bytes spilled, both of the machine "
+    "code, {0.shared_bytes:,} bytes of shared memory a block",
+    "occupancy": "{0.occupancy:.0%} of an SM's warps, limited by {0.occupancy_limit}",
+}
 TOTALS = (
     "warp_instructions busiest_warp_instructions thread_instructions warp_execution_efficiency branches "
     "divergent_branches branch_efficiency flops operand_bytes operand_bytes_alone registers shared_bytes "
@@ -234,32 +244,11 @@ class Profile(Counts):
         rows = [("launch", f"grid {_dims(self.grid)}, block {_dims(self.block)}")]
         if self.sampled:
             ran, of = self.sampled
-            rows.append(
-                ("SAMPLE", f"{ran:,} of {of:,} blocks ran; counts are scaled by {of / ran:.4g}, an estimate")
-            )
-        rows += self._memories()
-        rows += [
-            *self._levels(),
-            (
-                "instructions",
-                f"{self.warp_instructions:,} issued by warps, "
-                f"{self.busiest_warp_instructions:,} of them by the busiest; "
-                f"{self.warp_execution_efficiency:.1%} of lanes active",
-            ),
-            (
-                "branches",
-                f"{self.branches:,}, of which {self.divergent_branches:,} diverge "
-                f"({self.branch_efficiency:.1%} efficient)",
-            ),
-            ("floating point", f"{self.flops:,} operations (an FMA is 2)"),
-            (
-                "resources",
-                f"{self.registers} registers a thread and {self.spill_bytes} bytes spilled, both of the "
-                f"machine code, {self.shared_bytes:,} bytes of shared memory a block",
-            ),
-            ("occupancy", f"{self.occupancy:.0%} of an SM's warps, limited by {self.occupancy_limit}"),
-            *(("warning", text) for text in self.warnings),
-        ]
+            ran_of = f"{ran:,} of {of:,} blocks ran; counts are scaled by {of / ran:.4g}, an estimate"
+            rows.append(("SAMPLE", ran_of))
+        rows += [*self._memories(), *self._levels()]
+        rows += [(label, words.format(self)) for label, words in SUMMARY.items()]
+        rows += [("warning", text) for text in self.warnings]
         return [(label, value, self._assembled(label)) for label, value in rows]
 
     def _memories(self) -> list[tuple[str, str]]:

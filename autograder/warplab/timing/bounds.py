@@ -17,11 +17,13 @@ the address of an atomic.
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 
 from warplab.hardware import specs
 from warplab.rendering import render
+from warplab.simt.counters.footprint import Footprint
 from warplab.simt.profile import Profile
 from warplab.timing.bench import seconds
 
@@ -47,22 +49,17 @@ class LaunchWork:
     equal: bool = False
 
     @staticmethod
-    def of(profile: Profile) -> LaunchWork:
-        """Raises ValueError for the profile of a sample, whose distinct sectors are not known."""
-        least = profile.footprint
-        if least is None:
-            raise ValueError(
-                "a sample of the blocks does not show which sectors are distinct: profile the whole grid"
-            )
-        gx, gy, gz = profile.grid
-        return LaunchWork(
-            dict(profile.unit_flops),
-            profile.l1_wavefronts,
-            least.fetched,
-            least.written,
-            least.touched,
-            gx * gy * gz,
-        )
+    def of(profile: Profile, least: Footprint | None = None) -> LaunchWork:
+        """``least``: the distinct sectors, where the profile does not know them.
+
+        Raises ValueError for the profile of a sample without them.
+        """
+        if not (least := least or profile.footprint):
+            sample = "a sample of the blocks does not show which sectors are distinct"
+            raise ValueError(f"{sample}: profile the whole grid")
+        flops, blocks = dict(profile.unit_flops), math.prod(profile.grid)
+        moved = least.fetched, least.written, least.touched
+        return LaunchWork(flops, profile.l1_wavefronts, *moved, blocks)
 
     def at(self, level: str, device: str, warm: bool = False) -> float:
         """Bytes that must pass ``level``, L1, L2 or the device's own memory, of a device of the registry.
@@ -124,15 +121,7 @@ class Bounds:
         return rows + [(level, "", "no sourced rate", "unknown") for level in self.unknown]
 
     def __str__(self) -> str:
-        body = "\n".join(
-            f"  {level:<22}{amount:>20}  {'at most ' * bool(amount) + rate:<23}{time:>9}"
-            for level, amount, rate, time in self.rows()
-        )
-        return (
-            f"{self.device}, bounds from counts and the data sheet: theory, not times\n{body}\n"
-            f"  at least {seconds(self.at_least)}, the longest known bound ({self.binds.level});\n"
-            f"  {seconds(self.without_overlap)} if nothing overlaps"
-        )
+        return html.unescape(render("warplab.timing", "bounds.txt.j2", bounds=self, seconds=seconds))
 
     __repr__ = __str__
 
@@ -150,25 +139,20 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
     """
     work = LaunchWork.of(launch) if isinstance(launch, Profile) else launch
     if not isinstance(work, LaunchWork):
-        got = type(launch).__name__
-        raise TypeError(
-            f"bounds() takes what warplab.profile(kernel[grid, block], ...) returns, and got {got}"
-        )
+        takes = "what warplab.profile(kernel[grid, block], ...) returns"
+        raise TypeError(f"bounds() takes {takes}, and got {type(launch).__name__}")
     spec = specs.get(device)
     sms = spec["sms"].value
     busy = work.blocks / sms / math.ceil(work.blocks / sms) if work.equal else min(1.0, work.blocks / sms)
     asked = [(_unit_name(unit), n, "FLOP", f"peak_{unit}", busy) for unit, n in work.flops.items()]
     facts = (L1, "l1_bandwidth", busy), (L2, "l2_bandwidth", 1.0), (memory_of(spec), "memory_bandwidth", 1.0)
     asked += [(level, work.at(level, device, warm), "B", fact, share) for level, fact, share in facts]
-    found, unknown = [], []
-    for level, amount, unit, fact, share in asked:
-        if amount and fact in spec:
-            found.append(LevelBound(level, amount, unit, spec[fact].si * share))
-        elif amount:
-            unknown.append(level)
-    if not found:
+    asked = [one for one in asked if one[1]]
+    unknown = tuple(level for level, _, _, fact, _ in asked if fact not in spec)
+    known = (LevelBound(*one, spec[fact].si * share) for *one, fact, share in asked if fact in spec)
+    if not (found := tuple(sorted(known, key=lambda bound: -bound.seconds))):
         raise ValueError("nothing was counted that has a bound: no arithmetic, and no access to memory")
-    return Bounds(spec.short, tuple(sorted(found, key=lambda bound: -bound.seconds)), tuple(unknown))
+    return Bounds(spec.short, found, unknown)
 
 
 def memory_of(spec: specs.Spec) -> str:

@@ -57,7 +57,5 @@ def bound_of(launch: Callable[[], None]) -> Bounds | None:
     counts = summary(machine, counters, target, resources=False)
     ran, blocks = counts.sampled or (1, 1)
     least = sum(distinct.by_buffer(blocks / ran).values(), Footprint())
-    work = LaunchWork(
-        dict(counts.unit_flops), counts.l1_wavefronts, least.fetched, least.written, least.touched, blocks
-    )
+    work = LaunchWork.of(counts, least)
     return bounds(work, DEVICE) if work.wavefronts or any(work.flops.values()) else None

@@ -12,22 +12,20 @@ profilers' reports.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
-from warplab.simt.counters.collect import SECTOR_SHIFT, by_warp, compiled
+from warplab.simt.counters.collect import SECTOR_SHIFT, compiled, sectors_by_warp
 from warplab.simt.observer import Observer
 from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 
 WAYS = 16
 LINE_SHIFT = 7
 PAST_L1 = {"cg", "cv", "volatile", "relaxed", "acquire"}
-L1_READS, L1_HITS, L1_WRITES, L1_WRITE_HITS, L2_READS, L2_READ_HITS, L2_WRITES, HBM_READS, HBM_WRITES = range(
-    9
-)
 STEPS = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB of an SM's memory that shared memory can have
 
 
@@ -43,16 +41,16 @@ class ModelledCaches:
     """
 
     device: str
-    l1_reads: int
-    l1_hits: int
-    l1_writes: int
-    l1_write_hits: int
-    l2_reads: int
-    l2_hits: int
-    l2_writes: int
-    hbm_reads: int
-    hbm_writes: int
-    left_in_l2: int
+    l1_reads: int = 0
+    l1_hits: int = 0
+    l1_writes: int = 0
+    l1_write_hits: int = 0
+    l2_reads: int = 0
+    l2_hits: int = 0
+    l2_writes: int = 0
+    hbm_reads: int = 0
+    hbm_writes: int = 0
+    left_in_l2: int = 0
 
     @property
     def l1_hit_rate(self) -> float:
@@ -105,54 +103,30 @@ def _way_of(tags, stamps, line, now):
 
 
 @compiled
-def _ask_l1(sectors, warps, sms, whole, stores, l1, counts, clock):
-    """Which of one instruction's sectors, warp by warp, go on to L2. ``whole``: a store writes all of it.
+def _ask(sectors, warps, sms, whole, stores, cache, clock):
+    """Which of these sectors, asked for one after the other, were there, and how many dirty ones left.
 
-    A cache: tags, stamps, sectors that are there, dirty ones.
+    ``whole``: a store writes all of the sector. A line that is stored was there if an earlier request, or
+    another warp's, made room for it. ``cache``: as of ``_empty``.
     """
-    tags1, stamps1, there1, _ = l1
-    onward = np.ones(sectors.size, np.bool_)
-    came, by = -1, -1  # the last line that L1 made room for, and the warp whose request it was
+    tags, stamps, there, dirty = cache
+    hits, left = np.zeros(sectors.size, np.bool_), 0
+    came, by = -1, -1  # the last line that was made room for, and the warp whose request it was
     for i in range(sectors.size):
         line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
-        row = _set_of(line, tags1.shape[1])
-        tags, present = tags1[sms[i], row], there1[sms[i], row]
-        way, known = _way_of(tags, stamps1[sms[i], row], line, clock + i)
-        if not known:
-            tags[way], present[way], came, by = line, 0, line, warps[i]
-        if stores:
-            counts[L1_WRITES] += 1
-            counts[L1_WRITE_HITS] += came != line or by != warps[i]
-        else:
-            counts[L1_READS] += 1
-            onward[i] = not present[way] & bit
-            counts[L1_HITS] += not onward[i]
-        if whole[i] or not stores:
-            present[way] |= bit
-    return onward
-
-
-@compiled
-def _ask_l2(sectors, stores, l2, counts, clock):
-    tags2, stamps2, there2, dirty2 = l2
-    for i in range(sectors.size):
-        line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
-        row = _set_of(line, tags2.shape[0])
-        way, known = _way_of(tags2[row], stamps2[row], line, clock + i)
+        at = sms[i], _set_of(line, tags.shape[1])
+        way, known = _way_of(tags[at], stamps[at], line, clock + i)
+        present, changed = there[at], dirty[at]
         if not known:
             for sector in range(4):
-                counts[HBM_WRITES] += dirty2[row, way] >> sector & 1
-            tags2[row, way], there2[row, way], dirty2[row, way] = line, 0, 0
-        if not stores[i]:
-            counts[L2_READS] += 1
-            if there2[row, way] & bit:
-                counts[L2_READ_HITS] += 1
-            else:
-                counts[HBM_READS] += 1
-        else:
-            counts[L2_WRITES] += 1
-            dirty2[row, way] |= bit
-        there2[row, way] |= bit
+                left += changed[way] >> sector & 1
+            tags[at][way], present[way], changed[way], came, by = line, 0, 0, line, warps[i]
+        hits[i] = came != line or by != warps[i] if stores[i] else (present[way] & bit) != 0
+        if whole[i] or not stores[i]:
+            present[way] |= bit
+        if stores[i]:
+            changed[way] |= bit
+    return hits, left
 
 
 class CacheModel(Observer):
@@ -167,9 +141,9 @@ class CacheModel(Observer):
         self._spec, self._smaller = specs.get(device), smaller
         self._sms = round(self._spec["sms"].value / smaller)
         self._inside_sm = int(self._spec["unified_cache_per_sm"].si)
-        self._l2 = _empty(self._spec["l2_cache"].si / smaller**2)
-        self._l1: tuple | None = None
-        self._counts, self._clock = np.zeros(9, np.int64), 1
+        self._l2 = _empty(1, self._spec["l2_cache"].si / smaller**2)
+        self._l1: tuple = ()
+        self._counts, self._clock = Counter(), 1
         self._apart = 0  # blocks that run at once, where more follow, so that each starts at its own time
         self._asked: list[np.ndarray] = []  # of L2: when, by which block, for which sector, whether to store
         self._later = np.zeros((4, 0), np.int64)
@@ -183,7 +157,7 @@ class CacheModel(Observer):
         resident = max(1, min(fits, -(-launch.blocks // self._sms)))
         asked = resident * (machine.shared_size + limits.reserved_shared)
         step = next((kib << 10 for kib in STEPS if kib << 10 >= asked), limits.shared_per_sm)
-        self._l1 = _empty((self._inside_sm - min(step, limits.shared_per_sm)) / self._smaller, self._sms)
+        self._l1 = _empty(self._sms, (self._inside_sm - min(step, limits.shared_per_sm)) / self._smaller)
         self._serve(self._later)
         at_once = max(1, fits) * self._sms
         self._apart = at_once if launch.blocks > at_once else 0
@@ -194,14 +168,8 @@ class CacheModel(Observer):
             return
         start = access.region.base + access.offset + offset
         address = np.broadcast_to(start, (group.size,))
-        table = by_warp(machine, group, address >> SECTOR_SHIFT)
-        if width >= 1 << SECTOR_SHIFT:  # pieces of a tile: a whole sector, or parts of two
-            last = by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)
-            table = np.hstack([table, last])
-        table = np.sort(table, axis=1)
-        new = np.ones(table.shape, bool)
-        new[:, 1:] = table[:, 1:] != table[:, :-1]
-        assert self._l1 is not None
+        table = np.sort(sectors_by_warp(machine, group, address, width), axis=1)
+        new = np.diff(table, axis=1, prepend=-1) != 0
         block = machine.block_of_lane[group.lanes[group.firsts]]
         turn = 7 * (machine.first_block // self._apart) if self._apart else 0
         row = np.nonzero(new)[0]
@@ -212,7 +180,11 @@ class CacheModel(Observer):
         for stores in {"read": (False,), "write": (True,), "atomic": (False, True)}[what]:
             onward = np.ones(sectors.size, bool)
             if not past:
-                onward = _ask_l1(sectors, row, sms, whole, stores, self._l1, self._counts, self._clock)
+                every = np.full(sectors.size, stores)
+                hits, _ = _ask(sectors, row, sms, whole, every, self._l1, self._clock)
+                asked, had = ("l1_writes", "l1_write_hits") if stores else ("l1_reads", "l1_hits")
+                self._counts.update({asked: sectors.size, had: np.count_nonzero(hits)})
+                onward = every | ~hits
             self._clock += sectors.size
             what_when = len(self._asked), block[row[onward]], sectors[onward], stores
             self._asked.append(np.array(np.broadcast_arrays(*what_when)))
@@ -230,18 +202,22 @@ class CacheModel(Observer):
         self._later[1] = 0
 
     def _serve(self, asked):
-        _ask_l2(asked[2], asked[3], self._l2, self._counts, self._clock)
-        self._clock += asked.shape[1]
+        sectors, stores = asked[2:]
+        hits, left = _ask(sectors, *np.zeros_like(asked[:2]), stores, stores, self._l2, self._clock)
+        reads, had = np.count_nonzero(stores == 0), np.count_nonzero(hits[stores == 0])
+        found = {"l2_reads": reads, "l2_hits": had, "l2_writes": stores.size - reads}
+        self._counts.update(found, hbm_reads=reads - had, hbm_writes=left)
+        self._clock += sectors.size
         self._later = self._later[:, :0]
 
     def result(self) -> ModelledCaches:
         """The traffic of all launches so far."""
         self._serve(self._later)
-        left = int(np.unpackbits(self._l2[3]).sum())
-        return ModelledCaches(self._spec.short, *map(int, self._counts), left_in_l2=left)
+        self._counts["left_in_l2"] = np.unpackbits(self._l2[3]).sum()
+        return ModelledCaches(self._spec.short, **{name: int(n) for name, n in self._counts.items()})
 
 
-def _empty(size: float, *caches: int):
+def _empty(caches: int, size: float):
     """Of each cache of ``size`` bytes: tags, stamps of the last use, and bits of sectors there and dirty."""
-    shape = *caches, max(1, (int(size) >> LINE_SHIFT) // WAYS), WAYS
+    shape = caches, max(1, (int(size) >> LINE_SHIFT) // WAYS), WAYS
     return np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)

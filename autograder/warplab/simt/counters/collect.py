@@ -265,19 +265,19 @@ def count_addresses(machine, group, address: np.ndarray) -> tuple[int, int]:
     return starts.size, int(np.diff(np.r_[starts, ordered.size]).max())
 
 
-def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
-    """32-byte sectors that the group's warps touch in one instruction.
+def sectors_by_warp(machine, group, address: np.ndarray, width: int) -> np.ndarray:
+    """The 32-byte sectors of ``width`` bytes a lane, aligned to its width: one row a warp."""
+    table = by_warp(machine, group, address >> SECTOR_SHIFT)
+    if width >= 1 << SECTOR_SHIFT:  # pieces of a tile: a whole sector, or parts of two
+        table = np.hstack([table, by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)])
+    return table
 
-    ``width`` bytes a lane, aligned to its width.
-    """
-    sector = address >> SECTOR_SHIFT
-    if width >= 1 << SECTOR_SHIFT and sector.size > 1:  # pieces of a tile: a whole sector, or parts of two
-        last = by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)
-        return count_distinct(np.sort(np.hstack([by_warp(machine, group, sector), last]), axis=1))
-    per_lane = max(1, width >> SECTOR_SHIFT)
-    if sector.size == 1:
-        return group.warps * per_lane
-    return count_distinct(by_warp(machine, group, sector)) * per_lane
+
+def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
+    """32-byte sectors that the group's warps touch in one instruction."""
+    if address.size == 1:
+        return group.warps * max(1, width >> SECTOR_SHIFT)
+    return count_distinct(sectors_by_warp(machine, group, address, width))
 
 
 def count_wavefronts(machine, group, address: np.ndarray, width: int) -> tuple[int, int]:
@@ -294,8 +294,7 @@ def count_wavefronts(machine, group, address: np.ndarray, width: int) -> tuple[i
     if words_per_lane > 1:
         table = (table[:, :, None] + np.arange(words_per_lane)).reshape(table.shape[0], -1)
     table = np.sort(table, axis=1)
-    new = np.ones(table.shape, bool)
-    new[:, 1:] = table[:, 1:] != table[:, :-1]
+    new = np.diff(table, axis=1, prepend=-1) != 0
     rows = table.shape[0]
     slot = (np.arange(rows)[:, None] * BANKS + (table & (BANKS - 1)))[new]
     per_bank = np.bincount(slot, minlength=rows * BANKS).reshape(rows, BANKS)
