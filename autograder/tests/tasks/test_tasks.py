@@ -2,6 +2,7 @@
 
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import yaml
 from conftest import ROOT
 from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, required, solution_of
 
+from warplab.crossing import EXECUTED
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry, scoring
 from warplab.tasks.declaration import Task, task
@@ -302,6 +304,38 @@ def test_a_task_with_other_shares_for_what_the_engine_finds_says_why():
 
     with pytest.raises(ValueError, match="say in not_as_usual why"):
         task("ps99/quiet", 0)(Quiet)
+
+
+RACE = {"text": "global-memory conflict in kernel k: ...", "acts": [{}, {}]}
+FOUND = {
+    "race in global memory": {"findings": (RACE,)},
+    "barrier that threads left behind": {"findings": ({"text": "barrier in kernel k: ...", "acts": []},)},
+    "lane that did not come": {"findings": ({"text": "shuffle in kernel k: ...", "acts": []},)},
+    "race in shared memory": {"error": "shared-memory race in kernel k, cell:4: thread (1, 0, 0) ..."},
+    "uninitialised value": {"error": "uninitialised read in kernel k, cell:4: thread (1, 0, 0) ..."},
+    "early return beside a barrier": {
+        "error": "barrier divergence in kernel k, cell:4: thread (1, 0, 0) ..."
+    },
+}
+
+
+@pytest.mark.parametrize("found", FOUND)
+@pytest.mark.parametrize("name", [name for name in NAMES if registry.get(name).crossing in EXECUTED])
+def test_what_the_engine_finds_in_any_row_costs_its_share_of_the_task(name, found, monkeypatch):
+    def right_but_for_errors(task, item, case, outcome):
+        return scoring.CaseVerdict(case.name, 0.0 if outcome.error else 1.0, outcome.error or "")
+
+    monkeypatch.setattr(scoring, "_points_of_case", right_but_for_errors)
+    monkeypatch.setattr(scoring, "drawings", lambda *_: ())
+    task = registry.get(name)
+    cases = [replace(case, inputs={}) for case in task.cases(0)]
+    outcomes = {case.item: Outcome(case.name, **FOUND[found]) for case in cases}
+    for row in outcomes:
+        met = [outcomes[row] if outcomes[row].case == case.name else Outcome(case.name) for case in cases]
+        report = scoring.judge(task, cases, met)
+        assert all(line.reason for line in report.lines if line.state == "partial")
+        assert report.score <= task.keeps["task"] * task.points_for() + 0.02, (row, report.as_dict()["lines"])
+    assert scoring.judge(task, cases, [Outcome(case.name) for case in cases]).score == task.points_for()
 
 
 def test_an_unknown_task_is_named_with_those_that_exist():

@@ -44,10 +44,12 @@ class Task:
     mbarriers    whether its kernels wait at mbarriers. A structure row of another task refuses these: no
                  counter sees what threads could pass on by them
     maps         {argument: (input, box, swizzle)}: arguments that are tensor maps of input arrays
-    keeps        what a row keeps of its points though the numbers of its runs are right, by what the engine
+    keeps        what is left of a row's points though the numbers of its runs are right, by what the engine
                  warned of: "race" in global memory (in shared memory it stops the kernel), or "other": a
-                 barrier that threads leave behind, an exchange without a lane. A task that wants other
-                 shares says why in `not_as_usual`
+                 barrier that threads leave behind, an exchange without a lane. And what is left at most of
+                 the "task", its timed rows aside, once the engine has found any of these in one of its runs,
+                 or stopped it for a race or an uninitialised value. A task that wants other shares says why
+                 in `not_as_usual`
     needs        a package that the submission needs and that some machines cannot have: "triton". Where the
                  judge has it not, the rows are ungraded
     most_s       seconds of computing after which a case is stopped: four times, at least, what its slowest
@@ -75,7 +77,7 @@ class Task:
     atomics = False
     mbarriers = False
     maps = {}
-    keeps = {"race": 0.0, "other": 0.5}
+    keeps = {"race": 0.0, "other": 0.5, "task": 0.75}
     not_as_usual = ""
     needs = ""
     most_s = MOST_S

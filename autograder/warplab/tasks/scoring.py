@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import dataclass, field, replace
 
+from warplab.simt import errors
 from warplab.tasks.drawn import drawings
 from warplab.tasks.hints import hints_for, hints_for_failure
 from warplab.tasks.rubric import Line, Report, number, right_first, same_error
@@ -19,6 +20,11 @@ FOUND = {
     "race": "threads race in global memory, so that on a GPU the numbers may be others",
     "other": "not all threads come to where others wait for them, as the warning says",
 }
+STOPS = (
+    *(errors.SharedRace, errors.UninitialisedRead, errors.BarrierDivergence, errors.WarpWide),
+    *(errors.UnfinishedCopy, errors.WarpgroupMisuse, errors.BarrierMisuse, errors.ClusterMisuse),
+)  # what no kernel may do, whatever its numbers are
+STOPPED = re.compile(rf"({'|'.join(error.kind for error in STOPS)}) in kernel ")
 RIGHT_HERE = "the numbers are right here"
 RIGHT = {1: "right", 2: "right in both cases"}
 
@@ -63,7 +69,42 @@ def judge(task, cases, outcomes):
     if wrong:
         known = {"reason": right_first(wrong.title), "hints": (), "drawings": ()}
         lines = [replace(line, **known) if ONLY_RIGHT in line.reason else line for line in lines]
-    return Report(task.name, tuple(_warned_once(_hinted(task, cases, lines))))
+    lines = _well_formed(task, cases, found, list(_hinted(task, cases, lines)))
+    return Report(task.name, tuple(_warned_once(lines)))
+
+
+def _well_formed(task, cases, found, lines):
+    """The lines, of which what the engine finds costs a share of the task.
+
+    It is the same kernel that all rows run: where those that met the mistake lose less, the others give the
+    rest, each in proportion.
+    """
+    met = {case.item for case in cases if case.name in found and _is_malformed(found[case.name])}
+    judged = [line for line in lines if line.kind != "time" and line.state != "ungraded"]
+    others = [line for line in judged if line.key not in met]
+    owed = (1 - task.keeps["task"]) * sum(line.max for line in judged)
+    owed -= sum(line.max - line.points for line in judged if line.key in met)
+    if not met or not others or owed <= 0:
+        return lines
+    share = max(0.0, 1 - owed / sum(line.max for line in others))
+    title = next(line.title for line in judged if line.key in met)
+    told = (
+        f"; but what the engine found in {title!r} is a mistake of the whole kernel, which costs "
+        f"{1 - task.keeps['task']:.0%} of the task: {share:.0%} of these points are left"
+    )
+    kept = {
+        line.key: replace(
+            line, points=round(share * line.points, 2), state="partial", reason=line.reason + told
+        )
+        for line in others
+        if line.points > 0
+    }
+    return [kept.get(line.key, line) for line in lines]
+
+
+def _is_malformed(outcome):
+    """Whether the engine found a mistake between threads, or an uninitialised value, in this run."""
+    return bool(STOPPED.match(outcome.error or "") or any(record["text"] for record in outcome.findings))
 
 
 def _hinted(task, cases, lines):
