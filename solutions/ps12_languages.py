@@ -532,11 +532,11 @@ with when_written():
 #
 # The same work in numba and in CUDA C++, as the sets up to now have it, beside your Triton: what does each ask
 # of memory? Your sum has a program of 128 threads where the others have a thread for every number. The others'
-# softmax reads a row twice and their layer norm three times, and yours once. The product in numba is ps04's on
-# CUDA cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers.
+# softmax reads a row twice and their layer norm three times, there as back, and yours once. The product in numba
+# is ps04's on CUDA cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers, however many rows there are.
 #
-# Of a size that a launch passes, Triton's compiler notes whether 16 divides it. 16 does not divide the 1,000
-# columns of softmax, so a thread loads one number at a time there. The 768 of layer norm it does: four at a time.
+# Triton's compiler notes whether 16 divides a size that a launch passes. It does not divide softmax's 1,000
+# columns, so a thread loads one number at a time there. Of layer norm's 768 it loads four.
 
 # %%
 with when_written():
@@ -548,11 +548,19 @@ with when_written():
 
 # %%
 with when_written():
+    display(side_by_side("layer_norm", layer_norm))
+
+# %%
+with when_written():
+    display(side_by_side("layer_norm_backward", layer_norm_backward))
+
+# %%
+with when_written():
     display(side_by_side("matmul", matmul_dot))
 
 # %%
 with when_written():
-    display(side_by_side("layer_norm", layer_norm))
+    display(side_by_side("autotune", tuned_products))
 
 # %% [markdown]
 # ## 7. Predict and explain

@@ -336,7 +336,7 @@ grade("ps13/activation", activation)
 # rounding error, and the mean has to be taken away before anything is squared.
 #
 # The row *sectors* counts 64 rows of 96: a row that is fetched once and kept, in shared memory or in
-# registers, earns it all, and so does a second fetch forward, but not backward.
+# registers, earns it all. A second fetch loses points only backward.
 
 
 # %% solution="layer_norm"
@@ -458,7 +458,7 @@ grade("ps13/layer_norm", layer_norm)
 # grad_logits = (softmax(logits) - one_hot(label)) / batch
 # ```
 #
-# `logits` and `grad_logits` are (batch, classes), any numbers from 1 and 2 on. The labels of the batch are
+# `logits` and `grad_logits` are (batch, classes), with 2 or more classes. The labels of the batch are
 # `labels[first : first + batch]`, each from 0 to classes - 1. `losses[step]` is 0 before you come, and all
 # other places of `losses` stay as they are. Logits lie anywhere between -10,000 and 10,000, where exp
 # overflows, or gives 0 for all of a row: take away each row's largest logit first. A label's probability may
@@ -574,7 +574,7 @@ adamw_step = warplab.cuda_kernel(source, "adamw_step")
 def adamw(device, grads, step, rate, beta1, beta2, eps, decay, weights, m, v):
     """Update weights, m and v. About 4 lines.
 
-    grads, weights, m, v  float32, of the same shape
+    grads, weights, m, v  float32, of the same shape: task 6 has matrices among them
     """
     ### BEGIN SOLUTION
     n = weights.size
@@ -604,8 +604,8 @@ grade("ps13/adamw", adamw)
 #     AdamW on w1, b1, w2 and b2, with their gradients    # its own step counts from 1
 # ```
 #
-# AdamW is that of task 5, with the same numbers for all four, biases too. Moments are 0 before the first step
-# and belong to you. There are up to 256 pixels, 128 hidden numbers, 10 classes and 128 pictures in a batch;
+# AdamW is that of task 5, with the same numbers for all four, biases too. You make the moments, 0 before the first
+# step. There are up to 256 pixels, 128 hidden numbers, 10 classes and 128 pictures in a batch;
 # each is any number from 1 on, and there is at least one whole batch.
 #
 # You may launch the kernels of tasks 1 to 5 one after another: that is a right answer, and 14 points

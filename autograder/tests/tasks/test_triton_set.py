@@ -1,10 +1,12 @@
 """The references of ps12 against torch in float64, and what its host code may be without a judge."""
 
+import importlib.util
+
 import numpy as np
 import pytest
 from corpus_files import solution_of
 
-from warplab.tasks import registry
+from warplab.tasks import registry, scoring
 
 torch = pytest.importorskip("torch")
 
@@ -27,6 +29,18 @@ def test_layer_norm_and_its_way_back_are_those_of_torch(seed):
             torch_rounds = 4e-14 * np.abs(case.inputs["x"]).max()  # of far rows, in its own float64
             atol = 1e-5 * np.abs(want).max() + 1e-9 + torch_rounds
             np.testing.assert_allclose(want, grad.numpy(), rtol=1e-4, atol=atol)
+
+
+@pytest.mark.parametrize("name", registry.names("ps12"))
+def test_where_triton_is_not_installed_no_task_of_the_set_costs_a_point(name, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda one, *of: one != "triton" and found(one, *of) or None
+    )
+    task = registry.get(name)
+    report = scoring.judge(task, task.cases(1), [])
+    assert {line.state for line in report.lines} == {"ungraded"}
+    assert (report.max, report.ungraded) == (0, sum(item.points for item in task.items))
 
 
 def test_softmax_is_that_of_torch_where_a_word_may_come():

@@ -153,7 +153,7 @@ def layer_norm(x, weight, bias, out, eps):
         out[row, i] = (x[row, i] - mean) * scale * weight[i] + bias[i]
 
 
-LAYER_NORM = """
+SUM_OF_BLOCK = """
 __device__ float sum_of_block(float* partial, int t, float value)
 {
     partial[t] = value;
@@ -167,7 +167,9 @@ __device__ float sum_of_block(float* partial, int t, float value)
     __syncthreads();
     return total;
 }
+"""
 
+LAYER_NORM = """
 extern "C" __global__
 void layer_norm(const float* x, const float* weight, const float* bias, float* out, int columns, float eps)
 {
@@ -187,19 +189,84 @@ void layer_norm(const float* x, const float* weight, const float* bias, float* o
 """
 
 
+@cuda.jit
+def back_by_row(x, gamma, mean, rstd, dy, dx):
+    """One block: a row of dx. Two sweeps: the means of h w and of w, the results."""
+    partial = cuda.shared.array(THREADS, float32)
+    row, t, columns = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
+    along = level = float32(0)
+    for i in range(t, columns, THREADS):
+        w = dy[row, i] * gamma[i]
+        along += w * (x[row, i] - mean[row]) * rstd[row]
+        level += w
+    along = sum_of_block(partial, t, along) / float32(columns)
+    level = sum_of_block(partial, t, level) / float32(columns)
+    for i in range(t, columns, THREADS):
+        h = (x[row, i] - mean[row]) * rstd[row]
+        dx[row, i] = (dy[row, i] * gamma[i] - h * along - level) * rstd[row]
+
+
+@cuda.jit
+def back_by_column(x, mean, rstd, dy, dgamma, dbeta):
+    """One thread: a column's sums over all rows."""
+    i = cuda.grid(1)
+    if i < x.shape[1]:
+        for_gamma = for_beta = float32(0)
+        for row in range(x.shape[0]):
+            for_gamma += dy[row, i] * (x[row, i] - mean[row]) * rstd[row]
+            for_beta += dy[row, i]
+        dgamma[i], dbeta[i] = for_gamma, for_beta
+
+
+BACK = """
+extern "C" __global__
+void back_by_row(const float* x, const float* gamma, const float* mean, const float* rstd, const float* dy,
+                 float* dx, int columns)
+{
+    __shared__ float partial[128];
+    int t = threadIdx.x, row = blockIdx.x;
+    float middle = mean[row], scale = rstd[row], along = 0, level = 0;
+    for (int i = row * columns + t; i < (row + 1) * columns; i += 128) {
+        float w = dy[i] * gamma[i - row * columns];
+        along += w * (x[i] - middle) * scale;
+        level += w;
+    }
+    along = sum_of_block(partial, t, along) / columns;
+    level = sum_of_block(partial, t, level) / columns;
+    for (int i = row * columns + t; i < (row + 1) * columns; i += 128)
+        dx[i] = (dy[i] * gamma[i - row * columns] - (x[i] - middle) * scale * along - level) * scale;
+}
+
+extern "C" __global__
+void back_by_column(const float* x, const float* mean, const float* rstd, const float* dy, float* dgamma,
+                    float* dbeta, int rows, int columns)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= columns)
+        return;
+    float for_gamma = 0, for_beta = 0;
+    for (int row = 0; row < rows; row++) {
+        for_gamma += dy[row * columns + i] * (x[row * columns + i] - mean[row]) * rstd[row];
+        for_beta += dy[row * columns + i];
+    }
+    dgamma[i] = for_gamma;
+    dbeta[i] = for_beta;
+}
+"""
+
+
 @dataclass(frozen=True)
 class Problem:
-    """What is computed: ``inputs`` by name, the ``result`` and its exact value, and the two known launches.
+    """What is computed: ``inputs`` by name, the ``exact`` results by name, and the two known programs.
 
-    Each of ``numba`` and ``cpp`` is (kernel or source, grid, block, names of its arguments).
+    Each of ``numba`` and ``cpp`` is a launch or several: (kernel, grid, block, names of its arguments).
     """
 
     title: str
     inputs: dict
-    result: str
-    exact: np.ndarray
-    numba: tuple
-    cpp: tuple
+    exact: dict[str, np.ndarray]
+    numba: list[tuple]
+    cpp: list[tuple]
 
 
 def vector_add_problem(n=10_000):
@@ -209,10 +276,9 @@ def vector_add_problem(n=10_000):
     return Problem(
         f"Adding two vectors of {n:,} numbers in FP32",
         {"x": x, "y": y, "out": np.zeros_like(x), "n": n},
-        "out",
-        x + y,
-        (vector_add, *known, "x y out"),
-        (VECTOR_ADD, *known, "x y out n"),
+        {"out": x + y},
+        [(vector_add, *known, "x y out")],
+        [(warplab.cuda_kernel(VECTOR_ADD, "vector_add"), *known, "x y out n")],
     )
 
 
@@ -222,10 +288,9 @@ def softmax_problem(rows=32, columns=1000):
     return Problem(
         f"Softmax of {rows} rows of {columns:,} numbers in FP32",
         {"x": x, "out": np.zeros_like(x), "rows": rows, "columns": columns},
-        "out",
-        powers / powers.sum(1, keepdims=True),
-        (softmax, rows, THREADS, "x out"),
-        (SOFTMAX, rows, THREADS, "x out columns"),
+        {"out": powers / powers.sum(1, keepdims=True)},
+        [(softmax, rows, THREADS, "x out")],
+        [(warplab.cuda_kernel(SOFTMAX, "softmax"), rows, THREADS, "x out columns")],
     )
 
 
@@ -235,11 +300,27 @@ def matmul_problem(m=128, n=128, k=128):
     return Problem(
         f"{m} x {k} times {k} x {n}, factors in FP16, sums in FP32",
         {"a": a, "b": b, "c": np.zeros((m, n), np.float32), "m": m, "n": n, "k": k},
-        "c",
-        a.astype(np.float64) @ b.astype(np.float64),
-        (matmul, (n // TILE, m // TILE), (TILE, TILE), "a b c"),
-        (MATMUL, (n // 32, m // 32), 32, "a b c n k"),
+        {"c": a.astype(np.float64) @ b.astype(np.float64)},
+        [(matmul, (n // TILE, m // TILE), (TILE, TILE), "a b c")],
+        [(warplab.cuda_kernel(MATMUL, "matmul"), (n // 32, m // 32), 32, "a b c n k")],
     )
+
+
+def autotune_problem(rows=(128, 32), n=256, k=64):
+    """Two products with the same weights, which the known kernels make with the same tiles."""
+    rng = np.random.default_rng(12)
+    weights = rng.normal(size=(k, n)).astype(np.float16)
+    inputs, exact, ours, theirs = {"weights": weights, "n": n, "k": k}, {}, [], []
+    for name, m in zip(("prompt", "words"), rows, strict=True):
+        factor, out = rng.normal(size=(m, k)).astype(np.float16), f"out_{name}"
+        inputs |= {name: factor, out: np.zeros((m, n), np.float32)}
+        exact[out] = factor.astype(np.float64) @ weights.astype(np.float64)
+        ours.append((matmul, (n // TILE, m // TILE), (TILE, TILE), f"{name} weights {out}"))
+        theirs.append(
+            (warplab.cuda_kernel(MATMUL, "matmul"), (n // 32, m // 32), 32, f"{name} weights {out} n k")
+        )
+    title = f"{rows[0]} rows and {rows[1]} rows times {k} x {n}, factors in FP16, sums in FP32"
+    return Problem(title, inputs, exact, ours, theirs)
 
 
 def layer_norm_problem(rows=32, columns=768, eps=1e-5):
@@ -253,47 +334,84 @@ def layer_norm_problem(rows=32, columns=768, eps=1e-5):
     return Problem(
         f"Layer norm of {rows} rows of {columns:,} numbers in FP32",
         inputs | {"rows": rows, "columns": columns},
-        "y",
-        centred / np.sqrt(wide.var(1, keepdims=True) + eps) * gamma + beta,
-        (layer_norm, rows, THREADS, "x gamma beta y eps"),
-        (LAYER_NORM, rows, THREADS, "x gamma beta y columns eps"),
+        {"y": centred / np.sqrt(wide.var(1, keepdims=True) + eps) * gamma + beta},
+        [(layer_norm, rows, THREADS, "x gamma beta y eps")],
+        [
+            (
+                warplab.cuda_kernel(SUM_OF_BLOCK + LAYER_NORM, "layer_norm"),
+                rows,
+                THREADS,
+                "x gamma beta y columns eps",
+            )
+        ],
+    )
+
+
+def layer_norm_backward_problem(rows=256, columns=256):
+    rng = np.random.default_rng(12)
+    x, dy = rng.normal(2, 3, (2, rows, columns)).astype(np.float32)
+    gamma = rng.normal(size=columns).astype(np.float32)
+    mean, rstd = x.mean(1), 1 / x.std(1)
+    h, w = (x.astype(np.float64) - mean[:, None]) * rstd[:, None], dy.astype(np.float64) * gamma
+    dx = (w - h * (h * w).mean(1, keepdims=True) - w.mean(1, keepdims=True)) * rstd[:, None]
+    exact = {"dx": dx, "dgamma": (dy * h).sum(0), "dbeta": dy.sum(0, dtype=np.float64)}
+    inputs = {"x": x, "gamma": gamma, "mean": mean, "rstd": rstd, "dy": dy}
+    inputs |= {name: np.zeros(value.shape, np.float32) for name, value in exact.items()}
+    inputs |= {"partial": np.zeros((2, 32, columns), np.float32), "rows": rows, "columns": columns}
+    row, column = "x gamma mean rstd dy dx", "x mean rstd dy dgamma dbeta"
+    known = -(-columns // THREADS), THREADS
+    by_row, by_column = (
+        warplab.cuda_kernel(SUM_OF_BLOCK + BACK, name) for name in ("back_by_row", "back_by_column")
+    )
+    return Problem(
+        f"The gradients of a layer norm of {rows} rows of {columns:,} numbers in FP32",
+        inputs,
+        exact,
+        [(back_by_row, rows, THREADS, row), (back_by_column, *known, column)],
+        [(by_row, rows, THREADS, f"{row} columns"), (by_column, *known, f"{column} rows columns")],
     )
 
 
 PROBLEMS = {
     "vector_add": vector_add_problem,
     "softmax": softmax_problem,
-    "matmul": matmul_problem,
     "layer_norm": layer_norm_problem,
+    "layer_norm_backward": layer_norm_backward_problem,
+    "matmul": matmul_problem,
+    "autotune": autotune_problem,
 }
 
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Profiles of one problem by language. A row of ``rows()``: (what is counted, a number a language)."""
+    """Profiles of one problem by language, one a launch. A row of ``rows()``: (what is counted, a number a
+    language), which is the sum of all launches, and of what one block or thread has, the largest of them.
+    """
 
     title: str
-    profiles: dict[str, Profile]
+    profiles: dict[str, list[Profile]]
 
     def rows(self) -> list[tuple[str, list[float]]]:
-        """Rows that are 0 in every language are left out."""
+        """Rows that are 0 in every language are left out, and launches where each has one."""
 
-        def row(label, number):
-            return label, [number(p) for p in self.profiles.values()]
+        def row(label, number, of=sum):
+            return label, [of(map(number, launches)) for launches in self.profiles.values()]
 
+        several = any(len(launches) > 1 for launches in self.profiles.values())
         rows = [
+            row("launches", lambda _: int(several)),
             row("blocks", lambda p: math.prod(p.grid)),
-            row("threads a block", lambda p: math.prod(p.block)),
+            row("threads a block", lambda p: math.prod(p.block), max),
             row("load requests", lambda p: p.global_load.requests),
             row("sectors read", lambda p: p.global_load.sectors),
             row("store requests", lambda p: p.global_store.requests),
             row("sectors written", lambda p: p.global_store.sectors),
-            row("shared bytes a block", lambda p: p.shared_bytes),
+            row("shared bytes a block", lambda p: p.shared_bytes, max),
             row("shared wavefronts", lambda p: p.shared_memory.wavefronts),
             row("FLOP on Tensor Cores", on_tensor_cores),
             row("FLOP on CUDA cores", lambda p: p.flops - on_tensor_cores(p)),
             row("instructions of warps", lambda p: p.warp_instructions),
-            row("registers a thread", lambda p: p.registers),
+            row("registers a thread", lambda p: p.registers, max),
         ]
         return [(label, numbers) for label, numbers in rows if any(numbers)]
 
@@ -317,7 +435,7 @@ def on_tensor_cores(profile: Profile) -> int:
 def side_by_side(name: str, triton_launch=None) -> SideBySide:
     """Count a problem in numba, in CUDA C++ and, where ``triton_launch`` is given, in Triton.
 
-    ``name``: a key of PROBLEMS. ``triton_launch``: a function that launches one Triton kernel. Its parameters
+    ``name``: a key of PROBLEMS. ``triton_launch``: a function that launches Triton kernels. Its parameters
     bear the names of what they are to get: of ``inputs`` of the problem, where arrays are tensors, or
     ``device``, which has ``empty`` and ``zeros``. All three are compiled for sm_80, as Triton's are here.
     Raises ValueError for another name, another parameter, or a result that is wrong.
@@ -325,16 +443,13 @@ def side_by_side(name: str, triton_launch=None) -> SideBySide:
     if name not in PROBLEMS:
         raise ValueError(f"{name!r} is not compared here; there are {', '.join(PROBLEMS)}")
     problem, target = PROBLEMS[name](), triton_hook.target()
-    kernel, *plan, names = problem.cpp
-    known = {
-        "numba": problem.numba,
-        "CUDA C++": (warplab.cuda_kernel(kernel, name), *plan, names),
-    }
     profiles = {}
-    for language, (kernel, grid, block, names) in known.items():
+    for language, launches in (("numba", problem.numba), ("CUDA C++", problem.cpp)):
         values = _fresh(problem)
-        given = (values[one] for one in names.split())
-        profiles[language] = warplab.profile(kernel[grid, block], *given, arch=target.arch)
+        profiles[language] = [
+            warplab.profile(kernel[grid, block], *(values[one] for one in names.split()), arch=target.arch)
+            for kernel, grid, block, names in launches
+        ]
         _must_agree(problem, values, language)
     if triton_launch is not None:
         profiles["Triton"] = _counted(problem, triton_launch, target)
@@ -342,14 +457,15 @@ def side_by_side(name: str, triton_launch=None) -> SideBySide:
 
 
 def _fresh(problem) -> dict:
-    """The inputs, with a result that nobody has written yet."""
-    return problem.inputs | {problem.result: np.full_like(problem.inputs[problem.result], np.nan)}
+    """The inputs, with results that nobody has written yet."""
+    return problem.inputs | {name: np.full_like(problem.inputs[name], np.nan) for name in problem.exact}
 
 
 def _must_agree(problem, values, language):
-    off = np.abs(np.asarray(values[problem.result]) - problem.exact)
-    if not (off <= 1e-4 * (1 + np.abs(problem.exact))).all():
-        raise ValueError(f"{language}: `{problem.result}` is not the result yet, so counts say nothing")
+    for name, exact in problem.exact.items():
+        off = np.abs(np.asarray(values[name]) - exact)
+        if not (off <= 1e-4 * (1 + np.abs(exact))).all():
+            raise ValueError(f"{language}: `{name}` is not the result yet, so counts say nothing")
 
 
 class OnTensors:
@@ -364,8 +480,8 @@ class OnTensors:
         return torch.from_numpy(np.zeros(shape, dtype))
 
 
-def _counted(problem, launch, target) -> Profile:
-    """The Profile of the one kernel that the function launches."""
+def _counted(problem, launch, target) -> list[Profile]:
+    """The Profiles of the kernels that the function launches."""
     import torch
 
     values = {
@@ -381,11 +497,12 @@ def _counted(problem, launch, target) -> Profile:
         seen.append((Counters(), DistinctSectors()))
         return LaunchContext(target, seen[-1])
 
-    machine = triton_hook.launch_on_engine(launch, [values[one] for one in wanted], {}, context_of)
-    if machine is None or len(seen) != 1:
-        raise ValueError(f"one Triton kernel is compared, and the function launched {len(seen)}")
+    machines = triton_hook.launch_on_engine(launch, [values[one] for one in wanted], {}, context_of)
+    if not machines:
+        raise ValueError("Triton kernels are compared, and the function launched none")
     _must_agree(problem, values, "Triton")
-    counters, distinct = seen[0]
-    found = summary(machine, counters, target)
-    found.footprints = distinct.by_buffer()
-    return found
+    profiles = []
+    for machine, (counters, distinct) in zip(machines, seen, strict=True):
+        profiles.append(summary(machine, counters, target))
+        profiles[-1].footprints = distinct.by_buffer()
+    return profiles

@@ -95,10 +95,10 @@ def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
         sample = _sample(math.prod(grid), math.prod(block), sample_blocks)
         return LaunchContext(target, observers, sample)
 
-    machine = triton_hook.launch_on_engine(launcher, args, constants, context_of)
-    if machine is None:
+    ran = triton_hook.launch_on_engine(launcher, args, constants, context_of)
+    if not ran:
         raise ProfileError("the grid is empty: nothing ran, so there is nothing to count")
-    return machine, target
+    return ran[-1], target
 
 
 def is_launcher(value) -> bool:

@@ -486,7 +486,7 @@ class CrossEntropy(TrainingTask):
 
     domain = {
         "batch": Whole(upto=257),
-        "classes": Whole(2, says=("any numbers from 1 and 2 on",)),
+        "classes": Whole(2),
         "first": Whole(0, says=("labels[first : first + batch]",), upto=70),
         "logits": Values("float32", PLAIN, "equal", "negative", "ties"),
         "asked": Choice("loss", "gradient"),

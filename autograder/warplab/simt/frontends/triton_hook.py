@@ -160,9 +160,9 @@ def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
     return compiled.asm["ptx"], compiled.metadata.name
 
 
-def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Machine | None:
-    """Call Triton's ``kernel[grid]`` on the engine, also where there is CUDA or launches are only noted; None
-    for an empty grid.
+def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> list[Machine]:
+    """Call Triton's ``kernel[grid]``, or a function that does so, on the engine, also where there is CUDA or
+    launches are only noted. Returns what ran, in order: nothing for an empty grid.
 
     ``context_of`` gives what the launch runs under, for the grid and block that Triton has decided on.
     """
@@ -175,7 +175,7 @@ def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> Ma
         _counting.reset(tokens[0])
         _ran.reset(tokens[1])
         _recording.reset(tokens[2])
-    return ran[-1] if ran else None
+    return ran
 
 
 def is_recording() -> bool:
