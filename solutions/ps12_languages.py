@@ -91,12 +91,13 @@ puzzle("ps12/squares", ...)
 #
 # `x` is the address of the first number, so `x + i` are `BLOCK` addresses, and there is no `x.size`: what a
 # kernel needs to know of its arrays, it is told. A program runs as one block of `32 * num_warps` threads (4 warps
-# unless you say otherwise), and `BLOCK` is a power of two. Triton spreads the numbers over the threads. Where
-# there are enough for it, a thread gets 4 neighbours, which it loads and stores with one instruction.
+# by default), and `BLOCK` is a power of two. Triton spreads the numbers over the threads. Where there are
+# enough, a thread gets 4 neighbours, which it loads and stores with one instruction.
 #
-# A masked place is not read. It holds what `other` says, as in `tl.load(x + i, mask=inside, other=0.0)`, and
-# nothing defined without it. `tl.where(inside, a, b)` chooses place by place. On the host, `triton.cdiv(n, BLOCK)`
-# divides and rounds up, and `triton.next_power_of_2(n)` is a block for n numbers. `help(tl.load)` has more.
+# A masked place is not read. It holds what `other` says, as in `tl.load(x + i, mask=inside, other=0.0)`; without
+# it nothing is promised (Triton 3.7 puts 0). `tl.where(inside, a, b)` chooses place by place. On the host,
+# `triton.cdiv(n, BLOCK)` divides and rounds up, and `triton.next_power_of_2(n)` is a block for n numbers.
+# `help(tl.load)` has more.
 #
 # Your host function gets arrays and launches on them. In this notebook they can be tensors; where you are
 # graded they are arrays without values, which have a `shape`, a `dtype` and a `stride(axis)`.

@@ -5,6 +5,7 @@ reductions in a warp and across warps, tensor cores and copies in stages, random
 """
 
 import inspect
+import re
 import warnings
 
 import numpy as np
@@ -575,6 +576,21 @@ def test_threads_that_hold_a_sum_together_and_round_it_differently_do_not_race()
     x, y, out = torch.randn(4, 32), torch.randn(4, 32), torch.zeros(4)
     dots_of_rows[(1,)](x, y, out, ROWS=4, COLUMNS=32)
     torch.testing.assert_close(out, (x * y).sum(1))
+
+
+@triton.jit
+def sum_of_row(x, out, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(out, tl.sum(tl.load(x + at, mask=at < n), axis=0))
+
+
+def test_triton_puts_zero_into_a_masked_place_without_other():
+    """So PTX has nothing undefined to be found; the opening of set 12 says which version does it."""
+    x, out = torch.ones(100), torch.empty(1)
+    compiled = sum_of_row[(1,)](x, out, 100, BLOCK=128)
+    (load,) = re.findall(r"(\S.*)\n\s*@%p\d+ ld\.global\.b32 \{ (%r\d+) \}", compiled.asm["ptx"])
+    assert load[0] == f"mov.u32 {load[1]}, 0x0;" and out.item() == 100
+    assert triton.__version__.startswith("3.7.")
 
 
 def test_a_launch_is_reported_for_the_device_that_was_asked():

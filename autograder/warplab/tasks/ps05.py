@@ -776,8 +776,9 @@ class Echoes(KernelTask):
         and without a word of padding. To set the table down its columns, or to add it up down its columns,
         costs 992 for each block, once: one of them is let pass.
 
-        An atomic of a block reads and writes 4 sectors of `out` and hands in 32 sums. Who hands in the counts
-        of every lane makes 1,024 of a block's sums, half as many as the cases have sectors to read.
+        A block hands in 32 sums: at once its atomic reads and writes 4 sectors of `out`, one by one each
+        reads and writes a sector, 96 in all. Who hands in the counts of every lane makes 1,024 of a block's sums,
+        half as many as the cases have sectors to read.
         """
         blocks, read = inputs["blocks"], inputs["x"].size / 8
         banks = "shared_memory.bank_conflicts + global_read.sectors + atomics.lanes"
@@ -786,5 +787,5 @@ class Echoes(KernelTask):
             "banks": Bound(
                 banks, read + 1100 * blocks, read + 2300 * blocks, "conflicts, sectors, sums handed in"
             ),
-            "handed_in": Bound(handed, read + 48 * blocks, 1.5 * read, "sectors, and sums handed in"),
+            "handed_in": Bound(handed, read + 96 * blocks, 1.5 * read, "sectors, and sums handed in"),
         }

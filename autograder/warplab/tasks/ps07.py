@@ -536,6 +536,7 @@ class Int8Matmul(KernelTask):
     arguments = ("X", "W", "Y", "m", "n", "words")
     yardstick = ("torch.nn.functional.linear", "X in FP32", "W in FP32")
     items = (
+        # Chapter 7's own kernel has these right, and dp4a: pasted, it may earn a quarter (test_pasted.py).
         Item("exact", 1, title="Multiples of 16, to the last bit"),
         Item("ragged", 1, title="Any number of rows and words"),
         Item("words", 7, "structure", "A quarter of the loads, and no queue at the tables"),
