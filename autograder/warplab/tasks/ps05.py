@@ -777,8 +777,8 @@ class Echoes(KernelTask):
         costs 992 for each block, once: one of them is let pass.
 
         A block hands in 32 sums: at once its atomic reads and writes 4 sectors of `out`, one by one each
-        reads and writes a sector, 96 in all. Who hands in the counts of every lane makes 1,024 of a block's sums,
-        half as many as the cases have sectors to read.
+        reads and writes a sector, 96 in all. Who hands in the counts of every lane makes 1,024 of a block's
+        sums, half as many as the cases have sectors to read.
         """
         blocks, read = inputs["blocks"], inputs["x"].size / 8
         banks = "shared_memory.bank_conflicts + global_read.sectors + atomics.lanes"
