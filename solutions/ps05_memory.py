@@ -486,7 +486,7 @@ def softmax_online(x, out):
     ### BEGIN SOLUTION
     # A pair (top, total) stands for the sum total * exp(top), so pairs may be merged in any order, and a tree will do. Usual slips: pairs
     # of idle threads merged (inf - inf is NaN), a maximum that begins at 0 (wrong for rows far below zero), a round of the tree
-    # without a barrier, each thread dividing by its own total, thread 0 merging all pairs. Two reads and a write of each number; three passes make it four trips.
+    # without a barrier, each thread dividing by its own total, thread 0 merging all pairs. Each number is read twice and written once; three passes would make that four trips.
     for i in range(t, x.shape[1], 128):
         new = max(top, x[row, i])
         total = total * math.exp(top - new) + math.exp(x[row, i] - new)
