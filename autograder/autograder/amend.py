@@ -33,7 +33,7 @@ from autograder.report import Pages, read_autograded
 from autograder.report.page import verdict_of
 from autograder.results import Results, StoredRecord
 from autograder.roster import read_roster
-from autograder.user_error import UserError, nearest
+from autograder.user_error import UserError, in_the_way, nearest
 from autograder.worked import worked
 from autograder.workers.interrupts import kept
 from autograder.workers.pool import Pool
@@ -235,7 +235,7 @@ def make(course: Course, change: Change, back: bool = False) -> None:
         with kept():
             _apply(course, course.out, change, back)
     except (OSError, OperationalError, KeyboardInterrupt) as problem:
-        what = str(getattr(problem, "orig", None) or problem) or "Ctrl-C"
+        what = in_the_way(problem) or "Ctrl-C"
         raise UserError(
             f"stopped halfway: {what}; put that right and run `autograder undo`, which takes all of it back"
         ) from None

@@ -53,6 +53,12 @@ def received_times(file: str | Path) -> dict[str, datetime]:
     return times
 
 
+def without_time(file: Path) -> list[str]:
+    """Who stands in such a file with a note and no time: a person still has to enter it."""
+    rows = read_rows(file, "that names the columns student and time", ("student", "time"))
+    return [row["student"] for _, row in rows if row.get("note") and not row["time"]]
+
+
 def exchange_time(folder: Path) -> datetime | None:
     """The time in the timestamp.txt that nbgrader's exchange leaves beside a collected notebook.
 

@@ -5,6 +5,7 @@ It is the memory that lets a second run skip what is already graded.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -111,12 +112,16 @@ def write_atomic(path: Path, data: bytes) -> None:
     if path.exists() and not path.is_file() and not path.is_dir():  # /dev/null stays a device
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     fresh = path.with_name(f".{path.name}.new")
-    fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
     try:
+        fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
         fresh.write_bytes(data)
         os.replace(fresh, path)
+    except OSError as problem:
+        problem.filename, problem.filename2 = str(path), None  # what a person knows
+        raise
     finally:
-        fresh.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            fresh.unlink()
 
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:

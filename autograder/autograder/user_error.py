@@ -19,6 +19,13 @@ class UserError(Exception):
     status = 2
 
 
+def in_the_way(problem: BaseException) -> str:
+    """Of a file, a folder or a database that cannot be used, which and why."""
+    if isinstance(problem, OSError) and problem.filename:
+        return f"cannot use {problem.filename}: {problem.strerror}"
+    return str(getattr(problem, "orig", None) or problem)
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """' (did you mean ps04?)' for the known names closest to `word`, or all names if none is close."""
     names = sorted(known)

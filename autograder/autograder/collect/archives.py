@@ -64,7 +64,8 @@ def gradescope(
         folder = path.relative_to(top).parts[0] if path.is_relative_to(top) else ""
         (owner, *others), received = known.get(folder, ([Owner()], None))
         one = of_kind(owner, member.filename, path.name, partial(content, archive, member), wanted)
-        yield replace(one, received=received, others=tuple(others))
+        note = "Gradescope's own list of whose and when" if member is about else ""
+        yield replace(one, received=received, others=tuple(others), note=note)
 
 
 def _owners(one: dict[str, Any]) -> list[Owner]:

@@ -1,5 +1,6 @@
 """Whose each notebook is, which of several counts, and what is written into submitted/."""
 
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,7 @@ from autograder.collect.sources import handed_in
 from autograder.csv_tables import guard, read_rows
 from autograder.discover import student_id, written_out
 from autograder.layout import Assignment
-from autograder.receipt import received_times
+from autograder.receipt import received_times, without_time
 from autograder.results import write_atomic, write_rows
 from autograder.roster import Person, letters
 
@@ -76,6 +77,7 @@ def collect(
     taken, left = set[int](), Left()
     mine, rows, unclaimed = _by_student(things, names, roster, left)
     times = received_times(times_file) if times_file.exists() else {}
+    waiting = without_time(times_file) if times_file.exists() else []
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
     late, asking, places = [], [], _names(into / f"{assignment.name}.places.csv")
     for student, everything in mine.items():
@@ -100,9 +102,12 @@ def collect(
             times.pop(guard(row.student), None)
         if one and one.note == LATE and guard(row.student) not in times:
             late.append(row.student)
+        if row.state in ("new", "replaced"):
+            waiting = [student for student in waiting if student != guard(row.student)]
+    late += [student for student in waiting if student not in {*times, *map(guard, late)}]
     here = {row.student for row in rows} | {student_id(student) for student in asking}
     rows += [
-        Collected(one.student, "nothing", "", "nothing handed in")
+        Collected(one.student, "nothing", "", _nothing(into / one.id / assignment.name / assignment.filename))
         for one in roster.values()
         if one.student not in here
     ]
@@ -113,6 +118,12 @@ def collect(
     rows.sort(key=lambda row: row.student)
     untaken = [left[id(one)] for one in things if id(one) not in taken]
     return Collection(rows, len(taken), untaken, times_file, late, names_file if unclaimed else None, asking)
+
+
+def _nothing(collected: Path) -> str:
+    """What is told of somebody who has nothing at this source."""
+    before = os.path.exists(collected)
+    return "nothing here; what was collected before stays" if before else "nothing handed in"
 
 
 def _by_student(

@@ -61,7 +61,7 @@ def collect(
     at = here(course, submissions=into)
     asked = options(pattern, protocol, deadline)
     people = read_roster(roster, at.root)
-    with resumable():
+    with resumable("what was collected is kept"):
         found = run(source, load_assignment(at.root, assignment), at.submissions, people, **asked)
     console.print(collected_table(found.rows, assignment))
     for line in told(found, assignment, at.shown):

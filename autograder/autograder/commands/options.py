@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from autograder.layout import GRADES, SUBMITTED, find_root
-from autograder.user_error import UserError
+from autograder.user_error import UserError, in_the_way
 from autograder.user_error import tell as tell_on
 
 console = Console(highlight=False)
@@ -66,8 +66,9 @@ def resumable(kept: str = "what was graded is kept") -> Generator[None, None, No
     try:
         yield
     except (OSError, OperationalError, sqlite3.Error) as problem:
-        what = str(getattr(problem, "orig", None) or problem)
-        raise UserError(f"stopped: {what}; {kept}, put that right and run the same command") from None
+        raise UserError(
+            f"stopped: {in_the_way(problem)}; {kept}, put that right and run the same command"
+        ) from None
     except KeyboardInterrupt:
         raise Stopped(f"stopped; {kept}, run the same command to go on") from None
 

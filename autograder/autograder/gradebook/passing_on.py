@@ -275,9 +275,10 @@ def cure(why: str) -> str:
 def _somebody(found: Sequence[Standing], left_out: Sequence[tuple[str, str]]) -> None:
     """Raise UserError where nobody has a grade to pass on: an empty table would look like a done job."""
     if len(left_out) == len(found):
-        some = ", ".join(f"{student}: {why}{cure(why)}" for student, why in left_out[:3])
-        more = f", and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-        raise UserError(f"nobody has a grade to pass on, so nothing is written: {some}{more}")
+        some = "; ".join(f"{student}: {why}" for student, why in left_out[:3])
+        more = f"; and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        cures = next(filter(None, (cure(why) for _, why in left_out)), "")
+        raise UserError(f"nobody has a grade to pass on, so nothing is written: {some}{more}{cures}")
 
 
 def timed(found: Sequence[Standing]) -> set[str]:

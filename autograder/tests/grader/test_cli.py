@@ -150,6 +150,18 @@ def test_a_folder_in_the_place_of_a_page_is_named_and_nothing_is_left(command, t
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".new")] == []
 
 
+def test_a_place_that_takes_no_file_is_named_as_a_person_knows_it(command, course, tmp_path):
+    """Not by the hidden file that is written first, nor with a number of errno."""
+    page = tmp_path / f"{'x' * 247}.html"
+    status, _, err = command("worked", "ps01", "--to", page)
+    assert status == 2 and f"cannot use {page}: File name too long; put" in one_line(err)
+    (tmp_path / "submitted").touch()
+    hand_in(tmp_path / "from", "ada", notebook(course[1]))
+    status, _, err = command("collect", "ps01", "--from", tmp_path / "from", "--into", tmp_path / "submitted")
+    told = f"stopped: cannot use {tmp_path / 'submitted'}: File exists; what was collected is kept, put"
+    assert status == 2 and told in one_line(err)
+
+
 def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
     good = hand_in(tmp_path, "ada", notebook(course[1], **answers(course[0])))
     assert command("validate", good)[:2] == (0, f"{good}: ready to hand in\n")

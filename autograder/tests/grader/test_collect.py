@@ -416,6 +416,26 @@ def test_who_is_late_without_a_time_is_entered_without_one_until_a_person_knows_
     assert received_times(times) == {"ada_7": datetime(2026, 3, 2, 10)}
 
 
+def test_another_archive_of_the_set_takes_no_late_mark_away_and_says_who_is_there_already(take, tmp_path):
+    """Canvas's archive, then another system's: whom Canvas marked late still waits for a time."""
+    people = roster_file(
+        tmp_path / "r.csv", "id,lms_user_id,first_name,last_name", "ada,7,Ada,B", "bob,8,B,C"
+    )
+    take(packed(tmp_path / "canvas.zip", {"ada_LATE_7_1_ps01_tiny.ipynb": "x"}), people)
+    other = packed(tmp_path / "moodle.zip", {f"B C_31_assignsubmission_file/{FILE}": "y"})
+    rows, into = take(other, people)
+    assert (rows["ada"].state, rows["ada"].why) == (
+        "nothing",
+        "nothing here; what was collected before stays",
+    )
+    times = into / "ps01.received.csv"
+    assert times.read_text() == 'student,time,note\nada,,"late, says Canvas: enter the time"\n'
+    take(packed(tmp_path / "later.zip", {f"A A_30_assignsubmission_file/{FILE}": "z"}), people)
+    assert "ada" in times.read_text(), "nobody's new work"
+    take(packed(tmp_path / "hers.zip", {f"Ada B_30_assignsubmission_file/{FILE}": "z"}), people)
+    assert times.read_text() == "student,time,note\n"
+
+
 WORDS = st.text(st.sampled_from("abÄ é_-.1"), min_size=1, max_size=5)
 NAMES = st.one_of(
     st.sampled_from([FILE, "ps01_tiny-1.ipynb", "w.zip", "note.txt", ".DS_Store", "other.ipynb"]),

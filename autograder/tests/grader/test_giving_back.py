@@ -116,7 +116,7 @@ submission_2:
     files = {f"{top}/submission_metadata.yml": about, f"{top}/submission_1/{FILE}": work("ada")}
     files |= {f"{top}/submission_2/mine/{FILE}": work("bob"), f"{top}/submission_2/x.txt": "notes"}
     output = say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", files))
-    assert "4 files: 2 taken, 2 not" in output
+    assert "4 files: 2 taken, 2 not" in output and "yml: Gradescope's own list of whose and" in output
     times = received_times(root / "submitted/ps01.received.csv")
     assert times == {"ada": datetime(2026, 3, 2, 10), "bob": datetime(2026, 3, 2, 8)}
     for list_ in root.glob("submitted/*.csv"):
