@@ -15,10 +15,12 @@ from autograder.gradebook.passing_on import read_standings
 from autograder.gradebook.standing import Standing
 from autograder.layout import Assignment, load_assignment
 from autograder.results import Results, write_atomic
-from autograder.similar import similar_answers, threshold
+from autograder.similar import groups, similar_answers, threshold
 from warplab.rendering import render
+from warplab.tasks.feedback import CODE
 
 MOST_ROWS = 15  # rows of a rubric that a set's table has
+MOST_GROUPS = 5  # of similar answers that a set names
 
 
 def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> list[SetOverview]:
@@ -33,12 +35,13 @@ def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> 
         overview(assignment, [one for one in found if one.assignment == name], Results(grades, name).all())
         for name, assignment in assignments.items()
     ]
-    pairs = {name: similar_answers(assignment, grades) for name, assignment in assignments.items()}
+    alike = {name: groups(similar_answers(assignment, grades)) for name, assignment in assignments.items()}
     page = render(
         "autograder.class_report",
         "class_page.html.j2",
         sets=sets,
-        pairs=pairs,
+        groups=alike,
+        most_groups=MOST_GROUPS,
         predicted={name: predictions(assignment, root, grades) for name, assignment in assignments.items()},
         least=threshold(),
         figures=figures(sets),
@@ -46,6 +49,7 @@ def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> 
         today=date.today().isoformat(),
         most_rows=MOST_ROWS,
         points=figure,
+        code_spans=CODE.split,
     )
     write_atomic(path, page.encode())
     return sets

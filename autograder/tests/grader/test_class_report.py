@@ -12,6 +12,7 @@ from autograder.class_report.overview import overview, pattern_of
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.passing_on import read_standings
 from autograder.results import Results
+from autograder.similar.pairs import Pair
 
 EVIL = "<script>alert(1)</script>"
 TIMES = {"time.ratio_low": 1.9, "time.ratio": 2.0, "time.ratio_high": 2.1, "time.seconds": 0.001}
@@ -158,6 +159,18 @@ def test_the_page_is_one_file_and_no_text_of_a_students_is_markup(page):
     assert "default-src 'none'" in page
 
 
+def test_copies_are_told_as_a_group_and_names_in_a_reason_are_code(graded, tmp_path, monkeypatch):
+    found = [Pair("f", first, second, 1.0, None) for first, second in ("ab", "bc", "ac")]
+    found += [Pair("g", f"s{number}", f"t{number}", 0.9, None) for number in range(6)]
+    monkeypatch.setattr("autograder.class_report.class_page.similar_answers", lambda *_: found)
+    pattern = "`out` is wrong <b> at `[N]"
+    monkeypatch.setattr("autograder.class_report.overview.pattern_of", lambda *_: pattern)
+    write_report(graded[0], ["ps01"], graded[2], tmp_path / "p.html")
+    page = " ".join((tmp_path / "p.html").read_text().split())
+    assert "<li>Answers of a, b, c are at least 85 % alike: f.</li>" in page and "2 more groups are." in page
+    assert "<code>out</code> is wrong &lt;b&gt; at `[N]" in page
+
+
 def test_every_plot_is_told_in_words_and_drawn_for_a_phone_too(page):
     drawings = re.findall(r"<svg[^>]*>", page)
     assert len(drawings) == 6 and all('role="img"' in one and "aria-labelledby" in one for one in drawings)
@@ -196,6 +209,8 @@ def test_nothing_is_wider_than_a_phone_and_one_drawing_of_two_is_shown(graded, p
     shown = context.new_page()
     shown.goto((graded[2] / "class_report.html").as_uri())
     assert shown.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    cut = "[...document.querySelectorAll('.table')].filter(t => t.scrollWidth > t.clientWidth + 1).length"
+    assert shown.locator(".table").count() > 3 and shown.evaluate(cut) == 0
     visible = shown.evaluate(
         "[...document.querySelectorAll('svg')].filter(s => s.getBoundingClientRect().width).length"
     )

@@ -264,6 +264,17 @@ def test_the_page_marks_what_both_have_and_escapes_what_they_wrote(course, tmp_p
     assert "<b>eve" not in page
 
 
+@pytest.mark.slow
+def test_on_a_phone_no_table_of_the_page_is_cut(course, tmp_path, browser):
+    assignment, grades = course
+    write_page(assignment, grades, similar_answers(assignment, grades, 0.0), tmp_path / "p.html")
+    shown = browser.new_page(viewport={"width": 390, "height": 844})
+    shown.goto((tmp_path / "p.html").as_uri())
+    cut = "[...document.querySelectorAll('.table')].filter(t => t.scrollWidth > t.clientWidth + 1).length"
+    assert shown.locator(".table").count() == 2 and shown.evaluate(cut) == 0
+    shown.close()
+
+
 def test_ten_friends_with_endless_answers_make_no_endless_page(tmp_path):
     assignment = load_assignment(CORPUS.parents[2], "ps04")
     shared = "\n".join(f"x = a.f{number}(b) + c" for number in range(20)) + "\n" * 190_000
