@@ -24,8 +24,9 @@ def width(svg):
     return float(re.search(r'<svg[^>]*? width="([\d.]+)"', svg)[1])
 
 
-def test_a_notebook_sees_the_wide_drawing_and_the_narrow_one_waits_for_a_style_sheet():
+def test_a_notebook_sees_the_wide_drawing_and_on_a_phone_the_narrow_one():
     text = line()._repr_html_()
+    assert "svg.narrow { display: block !important }" in re.search(r"<style>@media.*?</style>", text)[0]
     wide, narrow = re.findall(r"<svg[^>]*>", text)
     assert 'class="wide"' in wide and "display: block" in wide
     assert 'class="narrow"' in narrow and "display: none" in narrow

@@ -145,7 +145,7 @@ def loss_curve(losses, want):
     """The loss of each step so far, over the curve of the same run in float64."""
     fig, ax = plots.new(*((3.6, 2.6) if plots.on_phone() else (6.4, 2.8)))
     ax.plot(
-        np.arange(1, len(want) + 1), want, color=COLOUR["orange"], linewidth=4, alpha=0.5, label="float64"
+        np.arange(1, len(want) + 1), want, color=COLOUR["orange"], linewidth=7, alpha=0.55, label="float64"
     )
     ax.plot(np.arange(1, len(losses) + 1), losses, color=COLOUR["blue"], linewidth=1.6, label="your kernels")
     ax.set_xlim(0, len(want) + 1)

@@ -27,6 +27,10 @@ PAGE_BACKGROUND = (
 PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
+NARROW_ON_A_PHONE = (  # the book's own style sheet goes by the column; a notebook has none
+    "<style>@media (max-width: 600px) { .warplab-figure > svg.wide { display: none !important } "
+    ".warplab-figure > svg.narrow { display: block !important } }</style>"
+)
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 
 ElementTree.register_namespace("", SVG)
@@ -36,7 +40,7 @@ class Figure:
     """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save`
     writes it for use elsewhere.
 
-    narrow: the same for a phone (warplab.plots.responsive), hidden until a style sheet shows it; name: what
+    narrow: the same for a phone (warplab.plots.responsive), hidden where there is room for the wide one; name: what
     pages call it; evidence: where its numbers come from, keys of MARKERS or "theory".
     """
 
@@ -59,7 +63,7 @@ class Figure:
             return self.body
         hidden = f'<svg class="narrow"{_data(self.narrow.data)}'
         narrow = self.narrow.body.replace("<svg", hidden, 1).replace("display: block", "display: none", 1)
-        return self.body.replace("<svg", '<svg class="wide"', 1) + narrow
+        return self.body.replace("<svg", '<svg class="wide"', 1) + narrow + NARROW_ON_A_PHONE
 
     def __repr__(self):
         return f"Figure: {self.caption or self.alt}"

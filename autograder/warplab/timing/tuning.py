@@ -51,10 +51,10 @@ def bound_of(launch: Callable[[], None]) -> Bounds | None:
     def context_of(grid, block) -> LaunchContext:
         return LaunchContext(target, (counters, distinct), min(BLOCKS, math.prod(grid)))
 
-    ran = triton_hook.launch_on_engine(launch, (), {}, context_of)
-    if not ran:
+    machines = triton_hook.launch_on_engine(launch, (), {}, context_of)
+    if not machines:
         return None
-    counts = summary(ran[-1], counters, target, resources=False)
+    counts = summary(machines[-1], counters, target, resources=False)
     ran, blocks = counts.sampled or (1, 1)
     least = sum(distinct.by_buffer(blocks / ran).values(), Footprint())
     work = LaunchWork.of(counts, least)
