@@ -21,9 +21,7 @@ from warplab.plots.theme import INK, PAPER
 SVG = "http://www.w3.org/2000/svg"
 LETTER = 0.083  # inches: the mean width of a letter along an axis
 XLINK_HREF = "{http://www.w3.org/1999/xlink}href"
-PAGE_BACKGROUND = (
-    "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # the book, JupyterLab, anything else
-)
+PAGE_BACKGROUND = "var(--pst-color-background, var(--jp-layout-color0, Canvas))"  # book, JupyterLab, others
 PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
@@ -40,7 +38,7 @@ class Figure:
     """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save`
     writes it for use elsewhere.
 
-    narrow: the same for a phone (warplab.plots.responsive), hidden where there is room for the wide one; name: what
+    narrow: the same for a phone (warplab.plots.responsive), hidden where the wide one has room; name: what
     pages call it; evidence: where its numbers come from, keys of MARKERS or "theory".
     """
 
@@ -54,9 +52,8 @@ class Figure:
         caption = f"<figcaption>{_inline(self.caption)}</figcaption>" if self.caption else ""
         about = {"name": self.name, "evidence": " ".join(self.evidence)}
         data = _data({name: text for name, text in about.items() if text} | self.data)
-        return (
-            f'<figure class="warplab-figure" style="margin: 1em 0"{data}>{self._drawings()}{caption}</figure>'
-        )
+        opened = f'<figure class="warplab-figure" style="margin: 1em 0"{data}>'
+        return f"{opened}{self._drawings()}{caption}</figure>"
 
     def _drawings(self):
         if self.narrow is None:
@@ -163,9 +160,8 @@ def _themed(value):
 
 def _own_ids(root, alt):
     """Keep only ids that something refers to, and make them this figure's own: a page has many figures."""
-    prefix = (
-        "w" + hashlib.sha256((alt + ElementTree.tostring(root, encoding="unicode")).encode()).hexdigest()[:10]
-    )
+    drawn = alt + ElementTree.tostring(root, encoding="unicode")
+    prefix = "w" + hashlib.sha256(drawn.encode()).hexdigest()[:10]
     used = {name for e in root.iter() for v in e.attrib.values() for name in REFERENCE.findall(v)}
     used |= {e.get(XLINK_HREF)[1:] for e in root.iter() if (e.get(XLINK_HREF) or "").startswith("#")}
     for element in root.iter():

@@ -122,7 +122,7 @@ def climb(name=None, launch=None, *args, note=""):
         show(Climb([], f"The log {path} cannot be read ({problem}): move it away, and climb again."))
         return
     if name is None:
-        show(Climb(steps, "" if steps else "The log is empty: run a cell with `climb` first, in ps04 or here."))
+        show(Climb(steps, "" if steps else "The log is empty: run a cell that climbs, here or in ps04."))
         print(Climb(steps).markdown() if steps else "")
         return
     if not isinstance(name, str) or not name.strip():
