@@ -101,7 +101,7 @@ class Label(Strict):
     label: str
     kind: Literal["peak", "limit", "measured", "count", "size", "setting", "ratio"]
     precision: str | None = None
-    unit_on: Literal["CUDA cores", "Tensor Cores"] | None = None
+    unit_on: Literal["CUDA cores", "Tensor Cores", "special-function units"] | None = None
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)

@@ -1,6 +1,7 @@
 """report(): its findings against cases worked by hand, its names against Nsight Compute's, and its page."""
 
 import inspect
+import math
 import re
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import warplab
 from warplab.evidence.experiments.kernels import matmul_naive
 from warplab.plots.kernel_report import SECTIONS
 from warplab.plots.kernel_rules import WORDS, size
+from warplab.timing.bench import seconds as told
 
 pytestmark = pytest.mark.slow
 f32 = np.float32
@@ -385,6 +387,24 @@ def test_a_row_is_what_nsight_compute_prints_under_its_name():
     assert ours["l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate.pct"] == f"{model.l1_load_hit_rate:.1%}"
     assert model.l1_load_hit_rate != model.l1_hit_rate
     assert "no branch left: ncu prints 0" in str(warplab.report(add[1, 32], *vectors(3, 1)))
+
+
+@cuda.jit
+def powers(x, out):
+    i = cuda.grid(1)
+    total = x[i]
+    for _ in range(50):
+        total = math.exp(total) - float32(1)
+    out[i] = total
+
+
+def test_an_estimate_that_is_longer_than_every_bound_stands_in_the_headline():
+    """An exponential is one special function and a dozen other instructions, which take longer to issue."""
+    report = warplab.report(powers[FULL, 256], *vectors(2))
+    (issue, _, seconds), *_ = report.estimates
+    assert report.bounds.binds.level == "Special functions" and seconds > report.bounds.at_least
+    for text in (str(report), report._repr_html_()):
+        assert f" Longer, but only estimated: {issue}, {told(seconds)}. Not bounded: L2 (estimated" in text
 
 
 def test_what_is_estimated_bounds_nothing():

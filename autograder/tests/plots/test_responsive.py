@@ -96,3 +96,19 @@ def test_the_narrow_drawing_of_measurements_tells_the_lab_its_own_axes():
     wide, narrow = (json.loads(drawing.data["axes"]) for drawing in (figure, figure.narrow))
     assert wide["box"] != narrow["box"] and (wide["x"], wide["per"]) == (narrow["x"], narrow["per"])
     assert '<svg class="narrow" data-measured="latency" data-axes=' in figure._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["copy_bandwidth", "matmul_by_size", "reduction", "rooflines", "softmax"])
+def test_the_name_of_a_peak_covers_no_point(name):
+    wide = measured(shown_without_running(name).own)
+    for drawing in (wide.drawing, wide.narrow.drawing):
+        (ax,) = drawing.axes
+        drawing.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in ax.texts]
+        points = [
+            at
+            for line in ax.lines
+            for at in line.get_transform().transform(line.get_xydata())
+            if line.get_marker() not in ("None", "")
+        ]
+        assert boxes and points and not any(box.padded(2).contains(*at) for box in boxes for at in points)

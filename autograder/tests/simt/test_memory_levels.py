@@ -1,5 +1,6 @@
 """Distinct sectors against hand counts; the model of the caches against cases worked by hand."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -224,6 +225,22 @@ def test_bounds_are_counts_over_rates_and_the_longest_binds():
         and "the longest known bound (HBM3)" in str(found)
         and "theory" in found._repr_html_()
     )
+
+
+@cuda.jit
+def exponentials(x, out):
+    i = cuda.grid(1)
+    for _ in range(100):
+        x[i] = math.exp(x[i]) / float32(3)
+    out[i] = x[i] / (x[i] + float32(1))
+
+
+def test_special_functions_are_bound_by_their_own_units_and_are_no_work_of_the_cuda_cores():
+    p = warplab.profile(exponentials[132, 64], *np.zeros((2, 132 * 64), f32))
+    assert p.unit_flops["special"] == 100 * 132 * 64 and sum(p.unit_flops.values()) == p.flops
+    by_level = {b.level: b.seconds for b in bounds(p, "h100-sxm").bounds}
+    assert by_level["Special functions"] == pytest.approx(100 * 64 / (16 * 1.98e9))  # 16 a clock and SM
+    assert by_level["FP32 on CUDA cores"] == pytest.approx(p.unit_flops["fp32"] / 66.9e12)
 
 
 def test_a_grid_of_few_blocks_uses_as_many_sms():

@@ -20,7 +20,7 @@ from warplab.simt.frontends.launch import LaunchContext
 from warplab.simt.profile import Profile, summary
 
 THREADS, TILE = 128, 16
-CUDA_CORES = ("fp32", "fp64", "half_lanes")
+CUDA_CORES = ("fp32", "fp64", "half_lanes", "special")
 
 
 @cuda.jit

@@ -342,9 +342,9 @@ def _each_way(total: float) -> float:
     return total / 2
 
 
-def _product(a: float, b: float) -> float:
-    """product of the two"""
-    return a * b
+def _product(*numbers: float) -> float:
+    """product of these"""
+    return math.prod(numbers)
 
 
 def _lanes_at_clock(lanes: float, clock: float) -> float:
@@ -436,6 +436,7 @@ RULES = [
     Rule("tensor_cores", ("sms", "tensor_cores_per_sm"), "", 9, _product),
     Rule("max_resident_threads", ("sms", "max_threads_per_sm"), "", 9, _product),
     Rule("fp32_at_boost_clock", ("fp32_lanes", "boost_clock"), "TFLOP/s", 3, _lanes_at_clock, dense=True),
+    Rule("peak_special", ("special_functions_per_sm", "sms", "boost_clock"), "TFLOP/s", 3, _product, True),
     Rule("l1_bandwidth", ("shared_memory_banks", "sms", "boost_clock"), "TB/s", 3, _l1),
     Rule("l2_bandwidth", ("l2_per_clock", "boost_clock"), "TB/s", 3, _l2),
     Rule("bandwidth_of_bus", ("memory_bus_width", "memory_data_rate"), "GB/s", 4, _bus),

@@ -167,24 +167,29 @@ def _roofs(ax, ours, unit, slope=False):
         if bandwidth:
             ends = [min(p.x for p in evidence.points), max(limits.values(), default=0) / bandwidth]
             ax.plot(ends, [bandwidth * x / unit for x in ends], **style)
-    for above, limit in itertools.pairwise([math.inf, *sorted(peaks, reverse=True)]):
-        named = peaks[limit]
+    for limit, named in peaks.items():
         ax.axhline(limit / unit, **style)
         held = next(iter(named.values()))
         whose = "" if len(held) == len(devices) else ", ".join(model(device) for device in held) + ": "
         said = f"{whose}{', '.join(named)} peak"
-        end, aside = _emptier_end([p for e in ours for p in e.points], limit)
-        place = {"xycoords": ("axes fraction", "data"), "textcoords": "offset points", "ha": aside}
-        place |= {"va": "top"} if above < 2.5 * limit else {}  # beside the next peak's line there is no room
-        offset = (-4 if end else 4, -3 if "va" in place else 3)
-        ax.annotate(said, (end, limit / unit), offset, fontsize=9, **place)
+        end, side = _free_place([p for e in ours for p in e.points], limit, [*peaks])
+        place = {"ha": ("left", "right")[end], "va": "bottom" if side > 0 else "top", "fontsize": 9}
+        place |= {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
+        ax.annotate(said, (end, limit / unit), (-4 if end else 4, 3 * side), **place)
 
 
-def _emptier_end(points, limit):
-    """(0, "left") or (1, "right"): the end of a peak's line from which the nearest point is further."""
-    middle = math.sqrt(min(p.x for p in points) * max(p.x for p in points))
-    away = [
-        min((abs(math.log(p.rate / limit)) for p in points if p.rate and (p.x > middle) == end), default=9)
-        for end in (False, True)
-    ]
-    return (0, "left") if away[0] > away[1] else (1, "right")
+def _free_place(points, limit, peaks):
+    """Where a peak's name meets no point and no other peak's line: at its line's end 1 or 0, the right one if
+    both are free, and above it, 1, or below, -1.
+    """
+    first, last = (math.log(end(p.x for p in points)) for end in (min, max))
+    heights = [*(p.rate or p.median for p in points), *peaks]
+    away = 0.06 * math.log(max(heights) / min(heights))  # from the line to the middle of the name
+
+    def room(place):
+        at = last if place[0] else first  # a name is no wider than two fifths of the axes
+        near = [peak for peak in peaks if peak != limit]
+        near += [p.rate or p.median for p in points if abs(math.log(p.x) - at) <= 0.39 * (last - first)]
+        return min((abs(math.log(height / limit) - place[1] * away) for height in near), default=away)
+
+    return max(itertools.product((1, 0), (1, -1)), key=lambda place: min(away, room(place)))

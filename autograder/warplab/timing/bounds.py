@@ -2,7 +2,8 @@
 
 Theory, from counts and data sheets; a launch takes at least as long as the longest. The rates:
 
-- arithmetic: the peak of the unit that does it, on the CUDA cores at the boost clock;
+- arithmetic: the peak of the unit that does it; of CUDA cores and of special-function units, which make 16
+  results a clock on each SM, at the boost clock;
 - L1 and shared memory: 128 bytes a clock on each SM, 32 banks of 4 bytes (CUDA C++ Programming Guide);
   that global memory passes these banks is our reading of 46 launches on an H200;
 - L2: its bandwidth, for the distinct sectors, each of which must cross it once;
@@ -29,6 +30,7 @@ from warplab.timing.bench import seconds
 
 L1, L2 = "L1 and shared memory", "L2"
 WAVEFRONT = 128  # bytes
+UNITS = {"half_lanes": "16 bits on CUDA cores", "special": "Special functions"}
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ def memory_of(spec: specs.Spec) -> str:
 
 def _unit_name(unit: str) -> str:
     """ "FP32 on CUDA cores", "BF16 on Tensor Cores"."""
-    if unit == "half_lanes":
-        return "16 bits on CUDA cores"
+    if unit in UNITS:
+        return UNITS[unit]
     where = "CUDA cores" if unit in ("fp32", "fp64") else "Tensor Cores"
     return f"{unit.removesuffix('_tensor').upper()} on {where}"

@@ -82,14 +82,17 @@ def unit_of(instr) -> str:
     """Which unit does an instruction's floating-point operations: a peak's name in the registry.
 
     Tensor Cores by the type of their factors ("bf16"); CUDA cores "fp32" or "fp64", and "half_lanes" for
-    16-bit types, of which the registry has no peak.
+    16-bit types, of which the registry has no peak. "special": the special-function units, which approximate
+    in 32 bits; a quotient is left to the CUDA cores, as ptxas may multiply instead.
     """
     if instr.opcode == "wgmma":
         return FACTORS[instr.mods[-1]]
     if instr.opcode in ("mma", "wmma"):
         types = [m for m in instr.mods if m in TYPES]
         return FACTORS[types[1]] if len(types) == 4 else "fp16"  # wmma's f16 form names the accumulators only
-    return {"f64": "fp64", "f32": "fp32", "f32x2": "fp32"}.get(last_type(instr.mods) or "", "half_lanes")
+    unit = {"f64": "fp64", "f32": "fp32", "f32x2": "fp32"}.get(last_type(instr.mods) or "", "half_lanes")
+    approximates = unit == "fp32" and "approx" in instr.mods and instr.opcode != "div"
+    return "special" if approximates else unit
 
 
 FACTORS = {
