@@ -1,4 +1,4 @@
-"""9 points: keeps the sum in out, and comes back for it with atomics."""
+"""7 points: keeps the sum in out, and comes back for it with atomics."""
 
 import math
 
