@@ -162,6 +162,27 @@ def test_lines_of_several_launches_are_added_up():
             "One line is named twice",
         ),
         (
+            "shared-memory race in kernel k, <cell scan>:4: thread (1, 0, 0) of block (0, 0, 0) writes "
+            "table[0, 3] (<cell scan>:4) that thread (0, 0, 0) of block (0, 0, 0) writes (<cell scan>:4), ",
+            "Several threads write one place",
+        ),
+        (
+            "shared-memory race in kernel k, <cell scan>:4: thread (1, 0, 0) of block (0, 0, 0) writes "
+            "table[0, 3] (<cell scan>:4) that several threads read (<cell scan>:4), with no barrier",
+            "One line is named twice",
+        ),
+        (
+            "uninitialised read in kernel k, <cell k>:5: thread (0, 0, 0) of block (0, 0, 0) takes the value "
+            "of lane 1 of its warp, which has no part in this shuffle; thread (0, 0, 0) of block (0, 0, 0) ",
+            "it is not there",
+        ),
+        ("TypeError: spot_interval() takes 1 positional argument but 4 were given", "has no partner"),
+        ("`undiverge` takes 1 argument, and 3 are passed: x, steps, out", "has no partner"),
+        ("CommError: rank 0 cannot receive from rank -1: the ranks are 0 to 1", "neighbour of the last one"),
+        ("AttributeError: 'DeviceClient' object has no attribute 'copy_in': a", "names in that list"),
+        ("ValueError: Cannot determine Numba type of <class 'a.b.Handle'>: the", "Who should touch"),
+        ("running the kernel: ran longer than the limit of 30 s", "Which loop has no end"),
+        (
             "global-memory conflict in kernel k, cell:9: thread (0, 0, 0) of block (0, 0, 0) writes element "
             "[0] of argument 'out' (float32[768]) that thread (0, 0, 0) of block (2, 0, 0) writes (cell:9)",
             "for thread 0 of block 1",

@@ -11,8 +11,10 @@ from numba import cuda, float32
 
 from warplab import crossing
 from warplab.crossing import endless
+from warplab.crossing.device_client import DeviceClient
 from warplab.simt import toolchain
 from warplab.simt.frontends.cuda_cpp import CudaKernel
+from warplab.simt.toolchain.compiler_notes import translated
 from warplab.simt.toolchain.nvrtc import CompileError
 from warplab.tasks.declaration import Task
 from warplab.tasks.feedback import Table, report_on
@@ -191,6 +193,55 @@ def test_the_row_that_explains_the_others_is_named_first():
     assert told and all(not line.hints and "put" in line.reason for line in told)
     headline = repr(Table(report)).splitlines()[0]
     assert f"begin with {title!r}: " in headline and headline.endswith(" lost to it")
+
+
+def test_what_a_device_has_is_told_whole():
+    said, _ = translated("python", "'DeviceClient' object has no attribute 'copy_in'")
+    has = {name for name in dir(DeviceClient) if not name.startswith("_")}
+    assert set(re.findall(r"`(\w+)`", said)) == has
+
+
+@pytest.mark.parametrize(
+    ("task", "source", "words"),
+    [
+        (
+            "ps03/scan",
+            """
+            @cuda.jit
+            def fill(x, out):
+                out[0] = x[0]
+
+            def scan(device, x, out):
+                fill[1, 256](x, out)
+            """,
+            "`device.launch(kernel, grid, block, ...)` runs a kernel on it",
+        ),
+        (
+            "ps03/reduce_atomic",
+            """
+            @cuda.jit
+            def reduce_atomic(x, total):
+                total[0] = cuda.shfl_down_sync(x[0], 1)
+            """,
+            "the first is the mask of the lanes that take part",
+        ),
+        (
+            "ps03/scan",
+            """
+            @cuda.jit
+            def fill(x, out):
+                out[0] = x[0]
+
+            def scan(device, x, out):
+                device.launch(fill, 1, 256, x, [0])
+            """,
+            "argument number 2 is of type list",
+        ),
+    ],
+)
+def test_what_is_missing_in_a_call_is_told(task, source, words):
+    entry = defined(source, task.partition("/")[2])
+    assert words in report_on(task, entry).lines[0].reason
 
 
 @pytest.mark.parametrize("use", [lambda device, *_: device[0], lambda device, *_: device.synchronize()])

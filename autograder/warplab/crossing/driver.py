@@ -166,8 +166,10 @@ class Recorder:
 
 def _packed(arguments, who):
     """What a kernel is passed as an Order's step has it, and the types as kernel.compiled() takes them."""
-    if not all(type(one) in PASSED or isinstance(one, np.number | np.bool_) for one in arguments):
-        raise Refused(f"{who} passes device arrays and numbers to a kernel, nothing else")
+    for place, one in enumerate(arguments, 1):
+        if type(one) not in PASSED and not isinstance(one, np.number | np.bool_):
+            what = f"{who} passes device arrays and numbers to a kernel, nothing else"
+            raise Refused(f"{what}: argument number {place} is of type {type(one).__name__}")
     types = tuple(map(_described, arguments))
     packed = [
         _name(value) if kind == "array" else [dtype, plain_copy(value)]

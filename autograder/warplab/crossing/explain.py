@@ -78,10 +78,8 @@ def still_there(file, number):
 def _student_line(error):
     """' (line 7: `source`)' for the innermost frame of the student's own."""
     frame = _student_frame(error)
-    if frame is None:
-        return ""
-    source = f": `{frame.line[:80]}`" if frame.line else ""
-    return f" (line {frame.lineno}{source})"
+    source = f": `{frame.line[:80]}`" if frame and frame.line else ""
+    return f" (line {frame.lineno}{source})" if frame else ""
 
 
 def _student_frame(error):

@@ -89,8 +89,8 @@ def compiled(entry, name, passed, target, arguments=()):
     check_kernel(entry, name)
     expected = len(inspect.signature(entry.py_func).parameters)
     if expected != len(passed):
-        told = f": {', '.join(arguments)}" if arguments else ""
-        raise Refused(f"`{name}` takes {expected} arguments, and {len(passed)} are passed{told}")
+        told, plural = f": {', '.join(arguments)}" if arguments else "", "" if expected == 1 else "s"
+        raise Refused(f"`{name}` takes {expected} argument{plural}, and {len(passed)} are passed{told}")
     code = entry.py_func.__code__
     for instruction in dis.get_instructions(code):
         if instruction.argval == "NotImplementedError" and instruction.positions:
