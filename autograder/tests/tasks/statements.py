@@ -62,6 +62,23 @@ def sentences(name):
             yield from (one for one in re.split(r"(?<=[.!?]) (?=[A-Z`*$])", plain) if one)
 
 
+def words_of_set(problem_set):
+    """How many words a student reads in a set: those of its text cells, without drawings and code between
+    ``` and without sample answers, and of the docstrings and comments of the cells that are to be filled.
+    A word is what stands between blanks and has a letter or a digit.
+    """
+    text = SOLUTIONS[problem_set].read_text(encoding="utf-8")
+    text = re.sub(r"### BEGIN SOLUTION.*?### END SOLUTION", "", text, flags=re.DOTALL)
+    told = []
+    for cell in text.split("\n# %%")[1:]:
+        head, _, body = cell.partition("\n")
+        if "[markdown]" in head:
+            told.append(re.sub(r"```.*?```", "", re.sub(r"(?m)^# ?", "", body), flags=re.DOTALL))
+        elif "solution=" in head:
+            told += re.findall(r'"""(.*?)"""', body, re.DOTALL) + re.findall(r"(?m)^\s*// (.*)$", body)
+    return sum(bool(re.search(r"\w", word)) for word in " ".join(told).split())
+
+
 def _docstrings(cell):
     for text in re.findall(r'"""(.*?)"""', cell, re.DOTALL):
         yield re.sub(r"\A.*?(\.(?=\s)|\Z)", "", text, count=1, flags=re.DOTALL)

@@ -8,12 +8,13 @@ import re
 
 import pytest
 from corpus_files import SOLUTIONS, entries_of, required
-from statements import OTHERS, VERBS, asks, first_word, sentences, words
+from statements import OTHERS, VERBS, asks, first_word, sentences, words, words_of_set
 from test_tasks import NAMES
 
 from warplab.tasks import registry
 from workshop.mutants.notebook_cells import code_cells
 
+MOST_WORDS = 26_653  # of the texts of all sets; a new task brings its own: raise this by them, and by no more
 STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
 
 
@@ -91,3 +92,9 @@ def test_every_sentence_begins_with_a_word_that_is_known_to_ask_or_to_tell(name)
     """A verb that is in neither list would ask without being noticed: put it into statements.py."""
     known = {*VERBS, *OTHERS}
     assert [one for one in sentences(name) if (first_word(one) or "A") not in known] == []
+
+
+def test_the_texts_of_the_sets_have_grown_by_no_word():
+    """words_of_set() says what is counted."""
+    counted = {problem_set: words_of_set(problem_set) for problem_set in SOLUTIONS}
+    assert sum(counted.values()) <= MOST_WORDS, f"say it in fewer words, or leave something out: {counted}"
