@@ -15,7 +15,7 @@ from pathlib import Path
 
 from autograder.collect.handed_in import Refusal
 from autograder.collect.platforms import CANVAS
-from autograder.collect.repositories import git
+from autograder.collect.repositories import git, rows_of
 from autograder.csv_tables import guard, read_rows
 from autograder.layout import Assignment
 from autograder.report import Pages
@@ -56,15 +56,21 @@ def for_moodle(place: str) -> str:
 ARCHIVES = {"canvas": for_canvas, "moodle": for_moodle}
 
 
+def places(listed: Path) -> list[tuple[str, str]]:
+    """(where work came from, whose it was) as `collect` noted it."""
+    if not listed.exists():
+        return []
+    rows = read_rows(listed, "that names the columns file and student", ("file", "student"))
+    return [(row["file"], row["student"]) for _, row in rows]
+
+
 def archive(
     assignment: Assignment, out: Path, submissions: Path, name: Callable[[str], str], file: Path
 ) -> Done:
     """One archive for a learning platform, by the names with which the work came from there."""
-    listed, where = submissions / f"{assignment.name}.places.csv", {}
-    if listed.exists():
-        rows = read_rows(listed, "that names the columns file and student", ("file", "student"))
-        found = ((row["student"], name(row["file"].split(".zip/")[0])) for _, row in rows)
-        where = {student: prefix for student, prefix in found if prefix}  # the newest from there
+    listed = submissions / f"{assignment.name}.places.csv"
+    found = ((student, name(place.split(".zip/")[0])) for place, student in places(listed))
+    where = {student: prefix for student, prefix in found if prefix}  # the newest from there
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, page in pages_of(assignment, out).items():
@@ -94,17 +100,18 @@ def folder(assignment: Assignment, out: Path, to: Path) -> Done:
     write_rows(out / f"{assignment.name}.addresses.csv", addresses)
 
 
-def repositories(assignment: Assignment, out: Path, listed: Path, protocol: str) -> Done:
-    """A commit on the branch `feedback` of each repository in a list (columns student and repository)."""
+def repositories(assignment: Assignment, out: Path, submissions: Path, listed: Path, protocol: str) -> Done:
+    """A commit on the branch `feedback` of each repository in a list, which is as `collect` reads it."""
     pages, path = pages_of(assignment, out), f"{assignment.name}/{assignment.notebook}.html"
-    wanted = "that names the columns student and repository"
-    for _, row in read_rows(listed, wanted, ("student", "repository")):
-        if row["student"] in pages:
+    came = dict(places(submissions / f"{assignment.name}.places.csv"))
+    for _, row in rows_of(listed, protocol):
+        names = row["student"], row.get("login", ""), came.get(guard(row["repository"]), "")
+        if student := next((name for name in names if name in pages), ""):
             try:
-                push(row["repository"], protocol, path, pages.pop(row["student"]))
-                yield row["student"], ""
+                push(row["repository"], protocol, path, pages.pop(student))
+                yield student, ""
             except Refusal as problem:
-                yield row["student"], str(problem)
+                yield student, str(problem)
     for student in pages:
         yield student, f"not in {listed}"
 

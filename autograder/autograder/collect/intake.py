@@ -190,7 +190,7 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
             raise Refusal(unfit(owner.student))
         if roster and student_id(owner.student) not in roster:
             alike = {owner.student, owner.name} - {""}
-            found = [one for one in roster.values() if alike & {one.email, one.sis_user_id}]
+            found = [one for one in roster.values() if alike & {one.id, one.email, one.sis_user_id}]
             if len(found) == 1:
                 return found[0].id
             raise Refusal("not in the roster")

@@ -29,6 +29,7 @@ SECONDS = 120  # for one command
 LARGEST, MEMORY = 256 * 2**20, 4 * 2**30  # of one file that git writes, of git itself
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
 PROTOCOLS = ("https", "ssh", "file")
+CLASSROOM = ("github_username", "student_repository_url")
 LFS = b"version https://git-lfs"
 NEVER = {  # what a repository, or a server, could make git do
     "core.hooksPath": "/dev/null",
@@ -48,9 +49,9 @@ NEVER = {  # what a repository, or a server, could make git do
 def in_repositories(
     listed: Path, assignment: Assignment, protocol: str, deadline: datetime | None
 ) -> Iterator[HandedIn]:
-    """What the repositories of a CSV file hold: columns student, repository, perhaps commit and time."""
-    for student, address, commit, received in _listed(listed):
-        owner = Owner(student=student)
+    """What the repositories of a CSV file hold, as rows_of() says."""
+    for owner, address, commit, received in _listed(listed, protocol):
+        student = owner.student
         try:
             if unfit(student):
                 raise Refusal(unfit(student))
@@ -62,10 +63,27 @@ def in_repositories(
             yield HandedIn(owner, address, refused=str(problem))
 
 
-def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
-    found: list[tuple[str, str, str, datetime | None]] = []
-    wanted = "that names the columns student and repository"
-    for line, row in read_rows(file, wanted, ("student", "repository")):
+def rows_of(file: Path, protocol: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line number, {student, repository, perhaps login, commit and time}) of a list of repositories.
+
+    It has these columns; or it is the table of grades that GitHub Classroom offers, whose addresses are taken
+    for ssh where that is asked for: its repositories are private.
+    """
+    wanted = "that names the columns student and repository, or is GitHub Classroom's table of grades"
+    for line, row in read_rows(file, wanted, ("student", "repository"), CLASSROOM):
+        if "repository" in row:
+            yield line, row
+            continue
+        login, address = row["github_username"], row["student_repository_url"]
+        if protocol == "ssh":
+            address = re.sub("^https://github.com/", "ssh://git@github.com/", address)
+        whose = {"student": row.get("roster_identifier") or login, "login": login, "repository": address}
+        yield line, whose | {"time": row.get("submission_timestamp", "")}
+
+
+def _listed(file: Path, protocol: str) -> list[tuple[Owner, str, str, datetime | None]]:
+    found: list[tuple[Owner, str, str, datetime | None]] = []
+    for line, row in rows_of(file, protocol):
         commit, time = row.get("commit", ""), row.get("time", "")
         received = utc(time) if time else None
         if time and received is None or commit and not COMMIT.fullmatch(commit):
@@ -73,7 +91,8 @@ def _listed(file: Path) -> list[tuple[str, str, str, datetime | None]]:
                 f"{file}, line {line}: expected a time such as 2026-03-02T10:00:00Z and a "
                 "commit of hexadecimal digits, or nothing there"
             )
-        found.append((row["student"], row["repository"], commit, received))
+        owner = Owner(student=row["student"], name=row.get("login", ""))
+        found.append((owner, row["repository"], commit, received))
     return found
 
 

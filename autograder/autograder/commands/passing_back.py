@@ -172,7 +172,10 @@ def give_back(
     grades: Grades = None,
     submissions: Submissions = None,
     listed: Annotated[
-        Path | None, typer.Option("--list", help="CSV file with the columns student and repository.")
+        Path | None,
+        typer.Option(
+            "--list", help="CSV file as `collect` reads it: student and repository, or GitHub Classroom's."
+        ),
     ] = None,
     protocol: Annotated[str, typer.Option(help="How is pushed: ssh, https, or file.")] = "ssh",
     course: Root = None,
@@ -189,7 +192,7 @@ def give_back(
         place = at.grades / "web"
         done = giving_back.folder(released, at.grades, place)
     elif to == "repositories" and listed:
-        place, done = listed, giving_back.repositories(released, at.grades, listed, protocol)
+        place, done = listed, giving_back.repositories(released, at.grades, at.submissions, listed, protocol)
     else:
         raise UserError("--to canvas, moodle, web, or repositories with --list repositories.csv")
     told = list(done)

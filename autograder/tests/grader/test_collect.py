@@ -19,6 +19,7 @@ from test_hostile_folders import without_roots_eyes
 from autograder import cli
 from autograder.collect import collect
 from autograder.collect.platforms import folder_around, named
+from autograder.collect.repositories import rows_of
 from autograder.receipt import received_times
 from autograder.roster import read_roster
 from autograder.user_error import UserError
@@ -654,6 +655,36 @@ def test_nothing_of_a_repository_runs_and_no_link_or_large_file_store_is_followe
 def test_only_the_protocol_that_was_asked_for_is_fetched(take, tmp_path, address):
     rows, _ = take(listed(tmp_path / "list.csv", ("eve", address, "", "")))
     assert "does not begin with https://" in rows["eve"].why
+
+
+CLASSROOM = (
+    '"assignment_name","assignment_url","starter_code_url","github_username","roster_identifier",'
+    '"student_repository_name","student_repository_url","submission_timestamp","points_awarded",'
+    '"points_available"\n'
+)
+
+
+def test_github_classrooms_table_is_a_list_of_repositories(take, tmp_path):
+    """Whose each is: by the identifier that the course gave, else by the login."""
+    people = roster_file(tmp_path / "r.csv", "id,email", "ada,ada@x.org", "bob-gh,b@x.org", "eve,e@x.org")
+    known = {"ada": ("ada-gh", "ada@x.org"), "bob": ("bob-gh", "B"), "cy": ("cy-gh", "nobody@x.org")}
+    table = CLASSROOM
+    for name, (login, identifier) in known.items():
+        commit(tmp_path / name, "2026-03-01T10:00:00Z", **{"ps01/NB": name})
+        row = ("set 1", "a", "b", login, identifier, name, str(tmp_path / name), "2026-03-01 23:59:59 UTC")
+        table += ",".join(f'"{cell}"' for cell in (*row, "74", "100")) + "\n"
+    (tmp_path / "grades.csv").write_text(table)
+    rows, into = take(tmp_path / "grades.csv", people, protocol="file")
+    assert {name: row.state for name, row in rows.items()} == {
+        "ada": "new", "bob-gh": "new", "nobody@x.org": "refused", "eve": "nothing",
+    }  # fmt: skip
+    assert set(received_times(into / "ps01.received.csv")) == {"ada", "bob-gh"}
+    assert f"{tmp_path / 'ada'},ada\n" in (into / "ps01.places.csv").read_text()
+    table = CLASSROOM + "1,2,3,a,,5,https://github.com/o/ps01-a,2026-03-01 23:59:59 UTC,8,9\n"
+    (tmp_path / "grades.csv").write_text(table)
+    for protocol, address in (("ssh", "ssh://git@"), ("https", "https://")):
+        ((_, row),) = rows_of(tmp_path / "grades.csv", protocol)
+        assert row["repository"] == f"{address}github.com/o/ps01-a" and row["student"] == "a"
 
 
 def test_a_servers_words_do_not_steer_the_terminal(take, tmp_path, monkeypatch):

@@ -174,6 +174,12 @@ def test_a_page_is_a_commit_on_a_branch_of_its_own_and_the_next_one_stands_on_it
     )
     assert "Student: ada" in shown.stdout
     say(root, "undo", "--yes")
+    head = "github_username,roster_identifier,student_repository_url,submission_timestamp"
+    listed.write_text(f"{head}\nada-gh,a@x.org,file://{theirs},2026-03-01 23:59:59 UTC\n")
+    assert "0 of" in say(root, *words, status=1), "nobody knows whose a@x.org is"
+    (root / "submitted/ps01.places.csv").write_text(f"file,student\nfile://{theirs},ada\n")
+    assert "1 of" in say(root, *words, status=1)
+    (root / "submitted/ps01.places.csv").unlink()
 
 
 def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_the_page(
