@@ -407,6 +407,15 @@ def test_an_estimate_that_is_longer_than_every_bound_stands_in_the_headline():
         assert f" Longer, but only estimated: {issue}, {told(seconds)}. Not bounded: L2 (estimated" in text
 
 
+def test_distinct_sectors_stand_by_array_too():
+    report = warplab.report(add[16, 256], *vectors(3, 16))
+    for text in (str(report), report._repr_html_().replace("&#39;", "'")):
+        (arrays,) = re.findall("Distinct sectors by array, to fetch and to store: (.*)[.]", text)
+        of = dict(one.split(" (float32[4096]) ") for one in arrays.split("; "))
+        kib = "16 KiB and 0 B"
+        assert of == {"argument 'a'": kib, "argument 'b'": kib, "argument 'out'": "0 B and 16 KiB"}
+
+
 def test_what_is_estimated_bounds_nothing():
     report = warplab.report(add[FULL, 256], *vectors(3))
     (issue, of, seconds), (level, _, _) = report.estimates

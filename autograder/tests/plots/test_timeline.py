@@ -37,7 +37,8 @@ def test_one_stream_computes_three_of_seven_milliseconds():
     # 4 x 3 of 28; a copy in, three times a copy out and one in, a copy out
     assert "rows host, stream 0. A kernel runs 43% of 28.0 ms." in figure.alt
     assert "Gaps: copy out and copy in 43%, copy in 7%, copy out 7%." in figure.alt
-    assert figure.caption == "Copies and work take turns." and "synchronize" in figure.body
+    assert figure.caption == "Copies and work take turns."
+    assert "synchronize" in figure.body and "square" in figure.body and "launch" not in figure.body
 
 
 def test_streams_of_their_own_leave_the_first_copy_and_the_last():

@@ -89,6 +89,7 @@ class _Operation:
     compute: Callable = np.positive
     seconds: float | None = None
     values: np.ndarray | None = None
+    name: str = ""  # of a launch: its work
 
 
 class VirtualDevice:
@@ -184,7 +185,7 @@ class VirtualDevice:
                 raise VirtualDeviceError(
                     f"launch takes the `work` that you were given, got {str(name)[:40]!r}"
                 )
-            return self._put(_Operation("launch", stream))
+            return self._put(_Operation("launch", stream, name=name))
         work = self.works.get(name) if type(name) is str else None
         if work is None:
             raise VirtualDeviceError(f"there is no work {str(name)[:40]!r}; there is {', '.join(self.works)}")
@@ -198,8 +199,8 @@ class VirtualDevice:
             work.compute(*(np.zeros(1) for _ in sources))
         except (TypeError, ValueError):
             raise VirtualDeviceError(f"the work {name!r} does not read {len(sources)} arrays") from None
-        seconds = work.seconds_per_element * (target[2] - target[1])
-        return self._put(_Operation("launch", stream, -1, target, tuple(sources), work.compute, seconds))
+        timed = {"seconds": work.seconds_per_element * (target[2] - target[1]), "name": name}
+        return self._put(_Operation("launch", stream, -1, target, tuple(sources), work.compute, **timed))
 
     def _do_copy(self, message):
         target, source = self._span(message.get("target")), self._span(message.get("source"))
@@ -375,7 +376,7 @@ class VirtualDevice:
             self.counts["copied_bytes"] += nbytes
         self.ready[item.stream] = self.engine[engine] = start + seconds
         if len(self.spans) < MAX_SPANS:
-            self.spans.append((engine, item.stream, start, seconds, item.kind))
+            self.spans.append((engine, item.stream, start, seconds, item.name or item.kind))
         return start, seconds
 
     def _told(self, item):

@@ -145,13 +145,14 @@ def report(
     arch = None if is_triton_launch(launcher) else max(spec.arch, OLDEST, key=number_of)
     modelled = "l2_cache" in spec and "unified_cache_per_sm" in spec
     p = profile(launcher, *args, arch=arch, caches=device if modelled else None, **constants)
+    where = Residency.of(p, spec)
     try:
         least = bounds(p, device)
     except ValueError:
         least = None
     measured = read_ncu(ncu_csv, p.kernel) if ncu_csv else {}
     text = getattr(getattr(launcher, "kernel", None), "source", "").splitlines()
-    return KernelReport(p, spec, least, Residency.of(p, spec), measured, text)
+    return KernelReport(p, spec, least, where, measured, text)
 
 
 def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:

@@ -59,9 +59,8 @@ class LaunchWork:
         if not (least := least or profile.footprint):
             sample = "a sample of the blocks does not show which sectors are distinct"
             raise ValueError(f"{sample}: profile the whole grid")
-        flops, blocks = dict(profile.unit_flops), math.prod(profile.grid)
-        moved = least.fetched, least.written, least.touched
-        return LaunchWork(flops, profile.l1_wavefronts, *moved, blocks)
+        moved, blocks = (least.fetched, least.written, least.touched), math.prod(profile.grid)
+        return LaunchWork(dict(profile.unit_flops), profile.l1_wavefronts, *moved, blocks)
 
     def at(self, level: str, device: str, warm: bool = False) -> float:
         """Bytes that must pass ``level``, L1, L2 or the device's own memory, of a device of the registry.
@@ -149,12 +148,15 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
     asked = [(_unit_name(unit), n, "FLOP", f"peak_{unit}", busy) for unit, n in work.flops.items()]
     facts = (L1, "l1_bandwidth", busy), (L2, "l2_bandwidth", 1.0), (memory_of(spec), "memory_bandwidth", 1.0)
     asked += [(level, work.at(level, device, warm), "B", fact, share) for level, fact, share in facts]
-    asked = [one for one in asked if one[1]]
-    unknown = tuple(level for level, _, _, fact, _ in asked if fact not in spec)
-    known = (LevelBound(*one, spec[fact].si * share) for *one, fact, share in asked if fact in spec)
-    if not (found := tuple(sorted(known, key=lambda bound: -bound.seconds))):
+    found, unknown = [], []
+    for level, amount, unit, fact, share in asked:
+        if amount and fact in spec:
+            found.append(LevelBound(level, amount, unit, spec[fact].si * share))
+        elif amount:
+            unknown.append(level)
+    if not found:
         raise ValueError("nothing was counted that has a bound: no arithmetic, and no access to memory")
-    return Bounds(spec.short, found, unknown)
+    return Bounds(spec.short, tuple(sorted(found, key=lambda bound: -bound.seconds)), tuple(unknown))
 
 
 def memory_of(spec: specs.Spec) -> str:
