@@ -17,9 +17,11 @@ def grade(name, submission, plan=None, rubric=None):
     How points come about. Write what a cell asks for and run the test cell under it, as often as you like. A
     table shows which checks your code passes, what each is worth, and a hint where points are missing, with
     two more to open behind it, the last nearly the answer. Your final grade comes from the same checks with
-    other sizes and other numbers, so code that knows only the sizes in the notebook loses points. A set has
-    100 points, and a star marks its hard task. Five of the points come from a person who reads your last
-    answer: about 150 words, in which a wrong prediction costs nothing.
+    other sizes and other numbers, so code that knows only the sizes in the notebook loses points. A race, a
+    barrier that not all threads reach, a lane that is missing from an exchange and a value that nobody has
+    set cost at least a quarter of the task, also where your numbers come out right. A set has 100 points,
+    and a star marks its hard task. Five of the points come from a person who reads your last answer: about
+    150 words, in which a wrong prediction costs nothing.
 
     With or without a GPU. The notebook is the same. Without one, your kernels are compiled by the real CUDA
     compiler and executed by the course's SIMT engine; with one, launches run on the GPU. The counters in the
