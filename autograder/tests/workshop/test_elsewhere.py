@@ -327,3 +327,16 @@ def test_the_first_three_sets_run_where_nothing_but_their_first_cell_installs(tm
         assert done.returncode == 0, f"{name}: {done.stderr[-2000:]}"
     held = sum(path.stat().st_size for path in (tmp_path / "venv").rglob("*") if not path.is_symlink())
     assert held < 1e9 and not list((tmp_path / "venv").glob("lib/*/site-packages/torch"))
+
+
+def test_the_development_containers_run_targets_of_make_that_there_are():
+    """None was built here: no builder of containers runs where this course is tested."""
+    files = sorted((ROOT / ".devcontainer").rglob("devcontainer.json"))
+    assert len(files) == 2
+    for file in files:
+        made = json.loads(re.sub(r"^\s*//.*$", "", file.read_text(), flags=re.M))
+        steps = [step.split() for key in made if key.endswith("Command") for step in made[key].split("&&")]
+        targets = [words[1] for words in steps if words[0] == "make"]
+        assert targets == ["venv"]
+        planned = subprocess.run(["make", "-n", *targets], cwd=ROOT, capture_output=True, text=True)
+        assert planned.returncode == 0 and "bootstrap.py" in planned.stdout
