@@ -26,11 +26,23 @@ def width(svg):
 
 def test_a_notebook_sees_the_wide_drawing_and_on_a_phone_the_narrow_one():
     text = line()._repr_html_()
-    assert "svg.narrow { display: block !important }" in re.search(r"<style>@media.*?</style>", text)[0]
+    assert (
+        "svg.wide + svg.narrow { display: block !important }"
+        in re.search(r"<style>@media.*?</style>", text)[0]
+    )
     wide, narrow = re.findall(r"<svg[^>]*>", text)
     assert 'class="wide"' in wide and "display: block" in wide
     assert 'class="narrow"' in narrow and "display: none" in narrow
     assert text.count("<figcaption>") == 1
+
+
+@pytest.mark.parametrize(("width", "shown"), [(390, "narrow"), (900, "wide")])
+def test_without_the_books_style_sheet_one_drawing_is_seen(browser, width, shown):
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.set_content(line()._repr_html_())
+    seen = [name for name in ("wide", "narrow") if page.locator(f"svg.{name}").is_visible()]
+    page.close()
+    assert seen == [shown]
 
 
 def test_letters_of_the_narrow_drawing_are_as_large_and_the_drawing_is_narrower():

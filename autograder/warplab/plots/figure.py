@@ -26,8 +26,8 @@ PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
 NARROW_ON_A_PHONE = (  # the book's own style sheet goes by the column; a notebook has none
-    "<style>@media (max-width: 600px) { .warplab-figure > svg.wide { display: none !important } "
-    ".warplab-figure > svg.narrow { display: block !important } }</style>"
+    "<style>@media (max-width: 600px) { svg.wide:has(+ svg.narrow) { display: none !important } "
+    "svg.wide + svg.narrow { display: block !important } }</style>"
 )
 NO_METADATA = {"Date": None, "Creator": None, "Format": None, "Type": None}
 

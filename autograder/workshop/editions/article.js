@@ -23,7 +23,7 @@
     figure.querySelector(".lab-still")?.remove();
     (figure.querySelector("figcaption") ?? figure).append(told);
   }
-  const styles = all("style").map((style) => style.textContent).join("\n");
+  const styles = [...new Set(all("style").map((style) => style.textContent))].join("\n");
   const useless = "p.editions, script, style, noscript, template, button, input, select, label, canvas, [hidden], a.headerlink, .sd-summary-state-marker";
   for (const node of all(`${useless}, svg.narrow`)) node.remove();
   const comments = article.ownerDocument.createNodeIterator(article, NodeFilter.SHOW_COMMENT);
