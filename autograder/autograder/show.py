@@ -25,7 +25,7 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
         tell(
             console,
             f"{len(grading.without_time)} have no time of arrival: nothing is taken off for lateness: "
-            f"{some}; give --received times.csv, or --Grade.exchange=True",
+            f"{some}; their times belong into the file of --received, or take --Grade.exchange=True",
         )
     tell(console, f"student code ran {grading.pool.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
