@@ -204,7 +204,7 @@ class CacheModel(Observer):
     def _serve(self, asked):
         sectors, stores = asked[2:]
         hits, left = _ask(sectors, *np.zeros_like(asked[:2]), stores, stores, self._l2, self._clock)
-        reads, had = np.count_nonzero(stores == 0), np.count_nonzero(hits[stores == 0])
+        reads, had = int(np.count_nonzero(stores == 0)), int(np.count_nonzero(hits[stores == 0]))
         found = {"l2_reads": reads, "l2_hits": had, "l2_writes": stores.size - reads}
         self._counts.update(found | {"hbm_reads": reads - had, "hbm_writes": left})
         self._clock += sectors.size
