@@ -184,7 +184,10 @@ def graded(text, chapter, task, plan):
     with warnings.catch_warnings(action="ignore"), contextlib.redirect_stdout(io.StringIO()):
         namespace = {**given_to(task.name), "__name__": "submission"}
         exec(compile(text, file, "exec"), namespace)
-        return report_on(task.name, namespace[task.entry], plan).score
+        try:
+            return report_on(task.name, namespace[task.entry], plan).score
+        finally:
+            namespace.clear()  # numba-cuda keeps a kernel, and a kernel all that its file defines
 
 
 def earned(name, chapters):
