@@ -3,7 +3,7 @@
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -106,11 +106,7 @@ def collect(
             waiting = [student for student in waiting if student != guard(row.student)]
     late += [student for student in waiting if student not in {*times, *map(guard, late)}]
     here = {row.student for row in rows} | {student_id(student) for student in asking}
-    rows += [
-        Collected(one.student, "nothing", "", _nothing(into / one.id / assignment.name / assignment.filename))
-        for one in roster.values()
-        if one.student not in here
-    ]
+    rows += _nothing([one for one in roster.values() if one.student not in here], into, assignment)
     write_times(times_file, times, late)
     write_places(into / f"{assignment.name}.places.csv", places)
     if unclaimed:
@@ -120,10 +116,12 @@ def collect(
     return Collection(rows, len(taken), untaken, times_file, late, names_file if unclaimed else None, asking)
 
 
-def _nothing(collected: Path) -> str:
-    """What is told of somebody who has nothing at this source."""
-    before = os.path.exists(collected)
-    return "nothing here; what was collected before stays" if before else "nothing handed in"
+def _nothing(people: Iterable[Person], into: Path, assignment: Assignment) -> Iterator[Collected]:
+    """The rows of those who have nothing at this source."""
+    for one in people:
+        before = os.path.exists(into / one.id / assignment.name / assignment.filename)
+        why = "nothing here; what was collected before stays" if before else "nothing handed in"
+        yield Collected(one.student, "nothing", "", why)
 
 
 def _by_student(
