@@ -11,11 +11,13 @@ import io
 import itertools
 import linecache
 import re
+import resource
 import symtable
 import warnings
 from functools import cache
 
 import jupytext
+import psutil
 import pytest
 from conftest import ROOT
 from corpus_files import given_to, solution_of
@@ -52,9 +54,16 @@ FREELY = (ast.Name, ast.Attribute, ast.Constant, ast.Tuple, ast.List, ast.BinOp,
 FREELY += (ast.operator, ast.unaryop, ast.expr_context)
 
 
+MEMORY = 4 << 30  # bytes more than there are, as a graded submission has a limit, too
+
+
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
     monkeypatch.setattr(crossing, "stopped_after", lambda _: stopped_after(SECONDS))
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (psutil.Process().memory_info().data + MEMORY, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
 @cache
