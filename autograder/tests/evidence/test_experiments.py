@@ -316,7 +316,6 @@ GPU_TESTS = sorted(
 )
 
 
-@pytest.mark.full
 @pytest.mark.slow
 def test_the_gpu_tests_are_collected_where_only_torch_and_numba_are_and_skipped_aloud_without_a_gpu():
     import warplab

@@ -3,20 +3,21 @@ shared memory: by CUTLASS's layout of a swizzle atom, an address that is built u
 engine's table. Used by the engine's tests and, on a GPU, by tests/gpu.
 """
 
-import ml_dtypes
 import numpy as np
+import pytest
 
 import warplab
 
-DTYPES = {
-    "f16": np.dtype(np.float16),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
-    "tf32": np.dtype(np.float32),
-    "e4m3": np.dtype(ml_dtypes.float8_e4m3fn),
-    "e5m2": np.dtype(ml_dtypes.float8_e5m2),
-    "s8": np.dtype(np.int8),
-    "u8": np.dtype(np.uint8),
-}
+
+class Types(dict):
+    """NumPy's types of the operands; those of ml_dtypes as they are asked for, by a test that can skip."""
+
+    def __missing__(self, kind):
+        names = {"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "e5m2": "float8_e5m2"}
+        return np.dtype(getattr(pytest.importorskip("ml_dtypes"), names[kind]))
+
+
+DTYPES = Types(f16=np.dtype("f2"), tf32=np.dtype("f4"), s8=np.dtype("i1"), u8=np.dtype("u1"))
 SUMS = {"f32": np.float32, "f16": np.float16, "s32": np.int32}
 CODES = {0: 0, 128: 1, 64: 2, 32: 3}
 HEAD = """
