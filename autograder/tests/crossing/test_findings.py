@@ -239,6 +239,10 @@ def test_lines_of_several_launches_are_added_up():
             "VirtualDeviceError: copy 1 in stream 1 and launch 1 in stream 2 are in no order",
             "Two operations",
         ),
+        (
+            "vote in kernel k, k.cu:1: thread (8, 0, 0) executes it, and its own mask, 0x0",
+            "bit for each lane",
+        ),
         ("NameError: name 'softmax' is not defined", "What is each name in it"),
         ("ValueError: The truth value of an array", "What is each name in it"),
     ],

@@ -350,3 +350,14 @@ def test_a_lane_that_its_own_mask_does_not_name_is_told_of(what, mask, lanes, ou
     (text,) = said
     assert text.startswith(f"{what} in kernel k, ") and f"thread ({outside}, 0, 0)" in text
     assert f"its own mask, {mask:#010x}, does not name it" in text
+
+
+def test_a_syncwarp_whose_mask_names_nobody_is_told_and_passes():
+    @cuda.jit
+    def nobody(x):
+        cuda.syncwarp(0)
+        x[cuda.threadIdx.x] = 2
+
+    x = np.zeros(64, np.float32)
+    (text,) = warned(lambda: nobody[1, 64](x))
+    assert "its own mask, 0x00000000, does not name it" in text and (x == 2).all()

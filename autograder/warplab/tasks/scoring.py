@@ -18,7 +18,7 @@ AT_AN_EDGE = re.compile(r"(: |\A)(out-of-bounds access|uninitialised read) in ke
 ONLY_RIGHT = "only counted for a right result: "
 FOUND = {
     "race": "threads race in global memory, so that on a GPU the numbers may be others",
-    "other": "not all threads come to where others wait for them, as the warning says",
+    "other": "the threads that come to a barrier or an exchange are not those it is for, as the warning says",
 }
 STOPS = (
     *(errors.SharedRace, errors.UninitialisedRead, errors.BarrierDivergence, errors.WarpWide),

@@ -223,6 +223,8 @@ def warp_of(thread: np.ndarray, size: int) -> np.ndarray:
 
 def _by_value(values: np.ndarray, actors: np.ndarray):
     """Each value, with the actors that have it."""
+    if not values.size:  # the mask of a syncwarp may name nobody
+        return
     if (values == values[0]).all():
         yield int(values[0]), np.unique(actors)
         return
