@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 from functools import cache
-from pathlib import Path
 
 import jupytext
 import numpy as np
