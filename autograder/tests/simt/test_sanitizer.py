@@ -45,34 +45,6 @@ def test_an_address_that_would_hit_another_live_array_is_still_out_of_bounds():
 
 
 @cuda.jit
-def shared_overrun(out):
-    s = cuda.shared.array(16, float32)
-    s[cuda.threadIdx.x] = 1  # fault
-    out[cuda.threadIdx.x] = s[0]
-
-
-def test_an_overrun_of_shared_memory_names_its_size():
-    with pytest.raises(warplab.OutOfBounds, match=r"writes s\[16\], whose last element is \[15\]"):
-        shared_overrun[1, 32](np.zeros(32, np.float32))
-
-
-@cuda.jit
-def missing_barrier(x, out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    s[i] = x[i]  # write
-    out[i] = s[63 - i]  # read
-
-
-def test_a_missing_barrier_is_a_race_that_names_both_lines():
-    with pytest.raises(warplab.SharedRace) as caught:
-        missing_barrier[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
-    assert f":{line_of(missing_barrier, '# write')}" in str(caught.value)
-    assert f":{line_of(missing_barrier, '# read')}" in str(caught.value)
-    assert "no barrier" in str(caught.value)
-
-
-@cuda.jit
 def waits_for_ever(flag, out):
     while flag[0] == 0:
         out[0] += 1
@@ -136,21 +108,6 @@ def test_a_launch_that_fails_leaves_the_engine_usable():
 
 
 @cuda.jit
-def same_value_twice(out):
-    s = cuda.shared.array(32, float32)
-    s[cuda.threadIdx.x % 32] = 4
-    s[0] = 4
-    cuda.syncthreads()
-    out[cuda.threadIdx.x] = s[0]
-
-
-def test_writing_the_same_value_over_it_again_is_legal():
-    out = np.zeros(64, np.float32)
-    same_value_twice[1, 64](out)
-    assert (out == 4).all()
-
-
-@cuda.jit
 def overwritten_while_read(x, out):
     s = cuda.shared.array(64, float32)
     i = cuda.threadIdx.x
@@ -180,22 +137,6 @@ def long_private_loop(x):
 def test_a_race_after_a_long_interval_is_still_found():
     with pytest.raises(warplab.SharedRace):
         long_private_loop[1, 64](np.ones(64, np.float32))
-
-
-@cuda.jit
-def sums_without_zeroing(x, out):
-    s = cuda.shared.array(32, float32)
-    i = cuda.threadIdx.x
-    s[i] += x[i]  # fault
-    cuda.syncthreads()
-    out[i] = s[i]
-
-
-def test_adding_to_shared_memory_that_nobody_zeroed_is_found():
-    with pytest.raises(warplab.UninitialisedRead) as caught:
-        sums_without_zeroing[1, 32](np.ones(32, np.float32), np.zeros(32, np.float32))
-    assert f":{line_of(sums_without_zeroing, '# fault')}" in str(caught.value)
-    assert "no thread of its block has written" in str(caught.value)
 
 
 @cuda.jit
