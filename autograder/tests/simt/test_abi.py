@@ -3,15 +3,7 @@
 import numpy as np
 import pytest
 
-from warplab.simt.abi import (
-    NUMBERS,
-    c_number,
-    integer,
-    numba_array,
-    numba_array_words,
-    numba_number,
-    word,
-)
+from warplab.simt.abi import NUMBERS, c_number, numba_array, numba_array_words, word
 from warplab.simt.errors import InvalidLaunch
 
 MATRIX = np.zeros((2, 3), np.float32)
@@ -26,25 +18,6 @@ def test_numbas_array_is_two_empty_words_its_size_and_place_and_then_its_shape_a
 @pytest.mark.parametrize("array", [MATRIX, MATRIX.T, np.zeros((0, 5)), np.zeros((), np.int8), MATRIX[::-1]])
 def test_a_launch_passes_the_same_words_as_bytes(array):
     assert numba_array_words(0x1000, array) == [word(value) for value in numba_array(0x1000, array)]
-
-
-def test_a_word_is_64_bits_with_the_lowest_byte_first():
-    assert word(0x0102) == bytes([2, 1, 0, 0, 0, 0, 0, 0])
-    assert word(-1) == bytes([255] * 8)
-
-
-def test_a_whole_number_keeps_its_lowest_bits():
-    assert integer(-2, 8) == bytes([254])
-    assert integer(0x1_0203, 16) == bytes([3, 2])
-
-
-@pytest.mark.parametrize(
-    "dtype, value, data",
-    [("bool", True, b"\1"), ("float32", 1.0, b"\0\0\x80\x3f"), ("int16", -2, b"\xfe\xff")],
-)
-def test_numbas_number_is_its_own_type(dtype, value, data):
-    number = numba_number(dtype, value)
-    assert (number.dtype, number.tobytes()) == (dtype, data)
 
 
 @pytest.mark.parametrize("kind", NUMBERS)

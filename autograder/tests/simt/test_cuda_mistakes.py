@@ -67,11 +67,6 @@ def test_template_arguments_that_do_not_fit(name, said):
     assert said in text and "__nv_name" not in text
 
 
-def test_a_class_with_parts_of_the_host():
-    source = "struct Log { std::shared_ptr<int> p; };\n__global__ void k(Log* log) {}\n"
-    assert "has plain arrays, and printf" in said_of(source)
-
-
 def test_random_numbers_of_cuda_come_with_a_package():
     assert "pip install nvidia-curand" in said_of("__global__ void k(curandState* s) {}\n")
 

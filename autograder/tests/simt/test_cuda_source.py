@@ -494,3 +494,28 @@ def test_a_null_pointer_is_passed_as_0_and_none_is_told_so():
     assert x[0] == 7
     with pytest.raises(warplab.InvalidLaunch, match="a NoneType; .*, and 0 for a null pointer"):
         warplab.cuda_kernel(source, "k")[1, 1](x, None)
+
+
+SAXPY = """
+extern "C" __global__ void saxpy(int n, float a, const float* x, float* y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n)
+        y[i] = a * x[i] + y[i];
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        ((1, 2.0), "takes 4 arguments and got 2"),
+        ((1.5, 2.0, 0, 0), "wants a whole number"),
+        ((1, "two", 0, 0), "is a str"),
+        ((1 << 40, 2.0, 0, 0), "does not fit 32 bits"),
+        ((np.zeros(4, np.int32), 2.0, 0, 0), "number 1 has 8 bytes .*address of an array.*wants 4"),
+    ],
+)
+def test_wrong_arguments_are_refused(args, message):
+    with pytest.raises(warplab.InvalidLaunch, match=message):
+        warplab.cuda_kernel(SAXPY, "saxpy")[1, 32](*args)

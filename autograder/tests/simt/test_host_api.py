@@ -4,11 +4,10 @@ What a kernel takes, linked code, managed memory, streams, occupancy, ufuncs.
 """
 
 import enum
-import math
 
 import numpy as np
 import pytest
-from numba import cuda, int32, types, vectorize
+from numba import cuda, guvectorize, int32, types, vectorize
 from numba.cuda import CUSource
 
 import warplab
@@ -156,16 +155,17 @@ def test_streams_call_back_and_synchronise():
 def test_a_kernel_knows_its_resources_and_the_device_its_occupancy():
     @cuda.jit("void(float32[::1])", launch_bounds=128)
     def kernel(x):
-        tile = cuda.shared.array(256, np.float32)
+        tile, own = cuda.shared.array(256, np.float32), cuda.local.array(16, np.float32)
         tile[cuda.threadIdx.x] = x[0]
-        x[1] = tile[0]
+        for k in range(16):
+            own[k] = x[k]
+        for k in range(x.size):  # no compiler keeps these in registers
+            own[k % 16] += own[(k + 5) % 16]
+        x[1] = tile[0] + own[x.size % 16]
 
     loaded = next(iter(kernel.overloads.values()))
-    assert (
-        loaded.shared_mem_per_block == 1024
-        and loaded.max_threads_per_block == 128
-        and 0 < loaded.regs_per_thread <= 255
-    )
+    assert (loaded.shared_mem_per_block, loaded.max_threads_per_block) == (1024, 128)
+    assert 4 < loaded.regs_per_thread <= 255 and loaded.local_mem_per_thread >= 64
     context = cuda.current_context()
     assert (
         context.get_active_blocks_per_multiprocessor(loaded._codelibrary.get_cufunc(), 128, 0) == 16
@@ -174,10 +174,12 @@ def test_a_kernel_knows_its_resources_and_the_device_its_occupancy():
 
 def test_detect_and_gpus_name_the_engine(capsys):
     assert cuda.detect() and "SIMT" in capsys.readouterr().out and len(cuda.gpus) == 1
+    cuda.select_device(0)
+    assert cuda.get_current_device().WARP_SIZE == 32 and cuda.current_context().get_memory_info().total > 0
 
 
 @pytest.mark.slow
-def test_reduce_forall_and_vectorize():
+def test_reduce_forall_and_ufuncs():
     total = cuda.reduce(lambda a, b: a + b)
     assert total(np.arange(1000.0)) == 499500
 
@@ -192,10 +194,19 @@ def test_reduce_forall_and_vectorize():
     np.testing.assert_array_equal(x, np.arange(100))
 
     @vectorize(["float32(float32, float32)"], target="cuda")
-    def hypotenuse(a, b):
-        return math.sqrt(a * a + b * b)
+    def larger(a, b):
+        return a if a > b else b
 
-    np.testing.assert_array_equal(hypotenuse(np.full(10, 3, np.float32), np.float32(4)), 5)
+    @guvectorize(["void(float32[:], float32[:])"], "(n)->()", target="cuda")
+    def row_sum(row, out):
+        out[0] = 0
+        for v in row:
+            out[0] += v
+
+    x = x[:12].reshape(3, 4)
+    np.testing.assert_array_equal(larger(x, np.float32(5)), np.maximum(x, 5))
+    assert larger.reduce(x.ravel()) == 11
+    np.testing.assert_array_equal(row_sum(x), x.sum(axis=1))
 
 
 @cuda.jit

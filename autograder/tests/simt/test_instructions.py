@@ -74,6 +74,7 @@ def test_the_last_type_of_an_instruction_chooses_its_handler():
 @pytest.mark.parametrize(
     "statement, said",
     [
+        ("mov.u32 %r2, %smid;", "%smid"),
         ("brkpt;", "does not execute `brkpt`; the statement is `brkpt;`"),
         ("add.b128 %r2, %r2, %r2;", r"does not execute `add.b128` \(type .b128\)"),
         ("add %r2, %r2, %r2;", r"does not execute `add` \(no type\)"),

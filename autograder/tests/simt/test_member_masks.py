@@ -49,7 +49,7 @@ def members(mask):
     return [lane for lane in LANES if mask >> lane & 1]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("operation", REDUCTIONS)
 def test_a_reduction_takes_the_lanes_of_each_mask_alone(operation, seed):
     rng = random.Random(f"{operation} {seed}")
@@ -85,27 +85,6 @@ def test_votes_matches_and_shuffles_stay_within_each_mask(seed):
         everyone = masks[lane] if alike == masks[lane] else 0
         expected = [ones, ones == masks[lane], ones != 0, alike, everyone, values[sources[lane]]]
         assert out[lane].tolist() == [int(one) for one in expected], lane
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_lanes_that_match_are_reduced_together(seed):
-    """What cooperative groups make of `labeled_partition` and `reduce`."""
-    rng = random.Random(seed)
-    labels, values = [rng.randrange(5) for _ in LANES], [rng.getrandbits(20) for _ in LANES]
-    out = run(
-        f"{select('%r5', labels)} {select('%r6', values)} match.any.sync.b32 %r7, %r5, -1;"
-        "redux.sync.add.u32 %r8, %r6, %r7; st.global.u32 [%rd1], %r8;"
-    )
-    expected = [sum(v for label, v in zip(labels, values) if label == labels[lane]) for lane in LANES]
-    assert out[:, 0].tolist() == expected
-
-
-def test_the_two_halves_of_a_warp_reduce_their_own_values():
-    out = run(
-        "mov.u32 %r5, 0xffff; setp.ge.u32 %p1, %r1, 16; @%p1 mov.u32 %r5, 0xffff0000; mul.lo.u32 %r6, %r1, 2;"
-        "redux.sync.add.u32 %r7, %r6, %r5; st.global.u32 [%rd1], %r7;"
-    )
-    assert out[:, 0].tolist() == [sum(range(0, 32, 2))] * 16 + [sum(range(32, 64, 2))] * 16
 
 
 @pytest.mark.parametrize(
