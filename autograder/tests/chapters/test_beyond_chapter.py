@@ -90,13 +90,9 @@ def test_the_schedule_gives_every_cell_m_clocks_of_work():
 
 
 def test_the_numbers_about_the_array():
-    assert 256 + 2 * 256 - 2 == 766 and 256 / 766 == pytest.approx(1 / 3, abs=0.002)
-    assert round(256 * 256 * 2 * 0.7e9 / 1e12) == 92
-    assert 2 * 256 * 256 == 131_072 and 256 // 32 == 8 and 8 * 131_072 == 1_048_576
-    assert 2 * 256**3 == pytest.approx(33.6e6, rel=0.005) and 256**3 == pytest.approx(16.8e6, rel=0.005)
     macs = 256 * 256 * 0.7e9
     assert round(macs / 1350 / 1e9) == 34  # jouppi2017: the ridge is at 1,350
-    assert 2 * macs * 200 / 1350 / 1e12 == pytest.approx(13.6, abs=0.05) and 13.6 > 12.3
+    assert 2 * macs * 200 / 1350 / 1e12 == pytest.approx(13.6, abs=0.05)
     assert np.mean([12.3, 9.7, 3.7, 2.8, 86.0, 14.1]) == pytest.approx(21.4, abs=0.05)  # jouppi2017, table 3
     for said in ("766", "131,072", "1,048,576", "33.6 million", "34 GB/s", "13.6", "12.3", "21.4"):
         assert said in TEXT
@@ -106,7 +102,6 @@ def test_the_figure_of_filling_shows_counts_on_the_curve():
     counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
     for (n, m), share in counted.items():
         assert share == m / (m + 2 * n - 2)
-    assert 18 / (18 + 2) == 0.9  # eighteen tiles of rows for nine tenths
     assert "256 rows through 256 x 256: 33.4%" in figures().filling(counted).alt
 
 
@@ -188,16 +183,11 @@ def test_machines_whose_weights_stay_on_the_chip():
     assert bounds["h100-sxm"][0] == 1 and round(bounds["h100-sxm"][1]) == 239
     assert bounds["groq-lpu"][0] == 61 and bounds["groq-lpu"][1] / bounds["h100-sxm"][1] > 1000
     assert bounds["wse-3"][1] > 1e6
-    assert 750 / 239 == pytest.approx(3, abs=0.2) and bounds["groq-lpu"][1] / 750 == pytest.approx(
-        500, rel=0.1
-    )
-    assert 1e6 / 750 / 32 == pytest.approx(42, abs=0.5)  # microseconds a layer
-    assert round(140 / 0.23) == 609
+    assert bounds["groq-lpu"][1] / 750 == pytest.approx(500, rel=0.1)
 
 
 def test_heat_and_rent():
     assert 8 * H100["tdp"].si == 5600
-    assert 415e12 / (365 * 24) == pytest.approx(47e9, rel=0.01)
     names = run("share = ")
     assert names["share"] == pytest.approx(0.7 * prices.electricity() / prices.cheapest("h100-sxm").gpu_hour)
     assert names["share"] < 0.05  # "hardly"
@@ -215,7 +205,7 @@ def test_a_board_at_the_edge_stays_below_its_memorys_bound_and_far_below_its_top
 
 def test_the_heat_of_a_rack_in_air_and_in_water():
     names = run("heat = 120e3")
-    assert 72 * 1.2 == pytest.approx(86.4) and 72 * specs.get("b200")["tdp"].si < 86.4e3 < names["heat"]
+    assert 72 * specs.get("b200")["tdp"].si < 86.4e3 < names["heat"]
     density, warming = 1.2, 15  # kg/m³, K
     assert names["air"] * density * 1005 * warming == pytest.approx(120_000)
     assert names["air"] / (0.6 * 2) == pytest.approx(5.5, abs=0.05)  # m/s in front of the rack
@@ -227,12 +217,8 @@ def test_the_heat_of_a_rack_in_air_and_in_water():
 
 def test_announced_chips_and_the_racks_beside_them():
     b200 = specs.get("b200")
-    assert (round(4000 / 22), round(5000 / 23.3), round(35_000 / 22)) == (182, 215, 1591)
     growth = 22e12 / b200["memory_bandwidth"].si, 4e15 / b200["peak_bf16"].si
     assert [round(times, 1) for times in growth] == [2.9, 1.8]
-    assert math.ceil(500 / 128) == 4 and math.ceil(500 / 288) == 2 and 128 < 2 * 80
-    assert (500e9 / (2 * 22e12)) / (500e9 / (4 * 256 * 150e12)) == pytest.approx(3500, rel=0.01)
-    assert 99.709 / 84.379 == pytest.approx(1.18, abs=0.005)  # rundown51: MI355X and B200, minutes
     reads = [
         specs.get(key)["memory_capacity"].si / specs.get(key)["memory_bandwidth"].si * 1e3 for key in CHIPS
     ]
@@ -274,9 +260,6 @@ def test_the_way_from_a_pixel_to_a_bill():
 
 
 def test_the_quiz():
-    assert 100 / 610 == pytest.approx(0.16, abs=0.005)
-    assert 0.9 * 510 / 0.1 == pytest.approx(4590) and 4590 / 256 == pytest.approx(18, abs=0.1)
-    assert 256 / 4 == 64 and 1280 / 64 == 20
     assert H100["ridge_bf16"].value / 2 == pytest.approx(148, abs=0.5)
     cache = vram.kv_cache_bytes(80, 8192, 1000, 1, groups=8)
     free = H100["memory_capacity"].si - 35e9
@@ -284,4 +267,3 @@ def test_the_quiz():
     assert 2 * 30 / 0.5 == 120 < H100["ridge_bf16"].value < 4 * 74 and 4 * 73 < H100["ridge_bf16"].value
     full = 2 * 70e9 * 137 / H100["peak_bf16"].si, 137 * cache / H100["memory_bandwidth"].si
     assert [round(1e3 * seconds) for seconds in full] == [19, 13]  # products, caches
-    assert 58_464 * math.log10(2) > 80

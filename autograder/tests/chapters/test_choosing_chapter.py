@@ -160,9 +160,8 @@ def test_the_bounds_that_tell_an_h100_from_an_a100():
 def test_the_link_between_cards():
     desk = H100["memory_bandwidth"].si
     assert desk / H100["nvlink_each_way"].si == pytest.approx(7.4, abs=0.05) and desk / 50e9 == 67
-    assert 57.6e12 / 8 / 256 / 1e9 == pytest.approx(28, abs=0.2) and 28 < H100["pcie_each_way"].si / 1e9
+    assert 28 < H100["pcie_each_way"].si / 1e9
     assert "nvlink_total" not in specs.get("rtx-4090")
-    assert (14 / 50, 14 / 400, round(14 / 450, 3)) == (0.28, 0.035, 0.031)
 
 
 def test_dollars_for_a_result():
@@ -175,13 +174,12 @@ def test_dollars_for_a_result():
     company = [million(prices.cheapest(key), 1) / full[key] for key in SHELF[2:]]
     assert (round(min(company)), round(max(company))) == (23, 26) and "23 to 26 times" in TEXT
     assert exa(prices.get("runpod-h100")) == pytest.approx(2.69 / 3600 * 1e18 / (0.4 * 989.4e12))
-    assert 3.14e23 / 1e18 == pytest.approx(314_000)
 
 
 def test_buying():
     power = 0.7 * prices.electricity()
     hours = prices.purchase("h100-sxm").dollars / (prices.cheapest("h100-sxm").gpu_hour - power)
-    assert round(hours / 24) == 480 and 1 / 0.4 == 2.5
+    assert round(hours / 24) == 480
     assert round(100 * power) == 8 and round(100 * power / prices.cheapest("h100-sxm").gpu_hour) == 3
 
 
@@ -219,7 +217,6 @@ def test_discounts_and_what_they_are_worth():
     overhead = math.sqrt(2 * 60 / (4 * 3600))
     assert round(100 * overhead) == 9
     assert [round(1 / ((1 - share) * (1 + overhead)), 1) for share in off[:2]] == [2.2, 1.6]
-    assert 12 * 7 == 84 and 84 / 2 == 42
 
 
 def test_youngs_interval_is_the_minimum():
@@ -229,11 +226,6 @@ def test_youngs_interval_is_the_minimum():
         best = math.sqrt(2 * 60 * hours * 3600)
         assert intervals[share.argmin()] == pytest.approx(best, rel=1e-3) and round(best / 60) == minutes
         assert share.min() == pytest.approx(math.sqrt(2 * 60 / (hours * 3600)), rel=1e-6)
-    assert (0.5 + 2) / 2 == 1.25 and round(math.sqrt(6), 1) == 2.4
-    assert (
-        1 < 1800**2 / 120 / 3600 < 8 and 600**2 / 120 / 3600 < 1
-    )  # 10 to 30 minutes: up to seven and a half hours
-    assert round(math.sqrt(2 * 15 * 7200)) == 465 and round(100 * math.sqrt(2 * 15 / 7200), 1) == 6.5
 
 
 @pytest.mark.parametrize(("between", "minutes"), [(24, 117), (6, 57)])
@@ -466,7 +458,7 @@ def test_the_rule():
         desired(50, 50 * 90, target=75) == 60
     )  # the example of Kubernetes' own blog: 50 replicas at 90 with a target of 75
     assert [desired(4, n) for n in (22, 24, 26, 27, 60)] == [4, 4, 4, 5, 10]
-    assert (desired(10, 63), desired(6, 63)) == (10, 11) and max(2 * 6, 6 + 4) == 12
+    assert (desired(10, 63), desired(6, 63)) == (10, 11)
 
 
 @cache
@@ -571,6 +563,5 @@ def test_the_problems_follow_from_the_registry_and_its_prices():
         "2026-09-20",
         "2026-11-09",
     ]
-    assert math.sqrt(2 * 60 * 10_800) / 60 == pytest.approx(19, abs=0.05) and 600 / 10_800 < 0.06
     queue = (10 - 64 / (2000 * 8 / names["tokens_a_second"](H100, 8))) * 180
     assert queue == pytest.approx(740, abs=5)

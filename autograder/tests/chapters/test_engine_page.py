@@ -79,12 +79,6 @@ def test_without_its_barrier_thread_0_races_with_thread_255(numbers):
     )
 
 
-def test_stride_3_touches_12_sectors_and_uses_at_least_two_floats_of_each():
-    sectors = np.arange(32) * 3 // 8
-    assert [len(set(np.arange(32) * stride // 8)) for stride in (0, 1, 3, 8)] == [1, 4, 12, 32]
-    assert min(np.bincount(sectors)) == 2
-
-
 def test_a_gpu_counted_as_many_launches_as_the_lesson_says():
     cards = [launch.card for launch in counted.counted()]
     assert (cards.count("h200-sxm"), cards.count("h100-sxm")) == (46, 12)

@@ -2,7 +2,6 @@
 and its calculator computes as warplab.models.vram does.
 """
 
-import math
 import re
 from functools import cache
 
@@ -50,14 +49,12 @@ def run(*texts, **names):
 def test_seven_billion_numbers():
     assert [7 * kind.itemsize for kind in (torch.float32, torch.float16, torch.int8)] == [28, 14, 7]
     assert 28e9 > CARD["rtx-4090"] and CARD["rtx-4090"] - 14e9 == 10e9
-    assert 2**30 / 1e9 == pytest.approx(1.074, abs=0.0005)
     assert specs.get("h100-sxm")["memory_reported"].si / 1e9 == pytest.approx(85, abs=0.1)
-    assert 2**4 == 16 and "sixteen different numbers" in TEXT
+    assert "sixteen different numbers" in TEXT
 
 
 def test_the_tenants():
-    assert 16 * 7 == 112 and CARD["h100-sxm"] < 112e9 < CARD["h200-sxm"]
-    assert 14 / 112 == 1 / 8 and 28 / 112 == 1 / 4
+    assert CARD["h100-sxm"] < 112e9 < CARD["h200-sxm"]
     neighbours = (
         torch.tensor([0x3F7F, 0x3F80, 0x3F81], dtype=torch.int16).view(torch.bfloat16).float().diff().tolist()
     )
@@ -97,7 +94,6 @@ def test_autocast_keeps_16_bit_copies_of_the_weights_for_the_way_back():
 
 
 def test_a_block_keeps_sixteen_sheets():
-    assert 1 + 1 + 3 + 1 + 1 + 4 + 4 + 1 == 16
     names = run("from warplab.models import Block", torch=torch, size=lambda ts: sum(t.nbytes for t in ts))
     assert names["kept"].bytes / names["array"] == pytest.approx(16.05, abs=0.005)
     drawn = figures().kept(names["kept"].tensors, names["array"])
@@ -116,23 +112,12 @@ def test_stored_attention_keeps_one_array_of_weights_more():
 def test_activations_against_weights():
     width = 4096
     assert 32 * width * 3072 == 24 * width**2 and 0.75 * width == 3072
-    assert 512 / (0.75 * 256) == pytest.approx(2.67, abs=0.005)
     each = vram.activation_bytes(**SEVEN, tokens=1)
     assert each == pytest.approx(4.2e6, rel=0.01) and worksheet(1).dtype.itemsize == 8
     how = {}, {"fused": False}, {"fused": False, "dropout": True}
     sizes = [vram.activation_bytes(**SEVEN, tokens=2048, **h) / 1e9 for h in how]
     assert [round(size, 1) for size in sizes] == [8.6, 17.2, 30.6]
     assert sizes[0] < 14 < sizes[1]
-
-
-def test_checkpoints():
-    sheets = {k: k + 16 * 64 / k for k in (1, 2, 4, 8, 16, 32, 64)}
-    assert min(sheets, key=sheets.get) == 32 == math.isqrt(16 * 64) and sheets[32] == 64 == 8 * math.sqrt(64)
-    assert 64 / (64 * 16) == 1 / 16
-    assert math.sqrt(16 * 32) == pytest.approx(22.6, abs=0.05) and 32 + 16 == 48
-    assert (
-        round(8 * math.sqrt(32)) == 45 and min(k + 16 * math.ceil(32 / k) for k in range(1, 33)) == 48
-    )  # segments are whole layers
 
 
 @pytest.mark.slow
@@ -143,7 +128,6 @@ def test_pytorch_recomputes_a_third_less_of_each_segment_s_last_block():
     for segments, extra in names["more"].items():
         assert extra == pytest.approx((1 - segments / 64 / 3) / 3, abs=1e-6)
     assert {k: f"{v:.1%}" for k, v in names["more"].items()} == {1: "33.2%", 8: "31.9%", 64: "22.2%"}
-    assert 4 * 256**2 / (12 * 256**2) == 1 / 3  # "a third of a block's weights"
 
 
 def test_accumulated_gradients_are_those_of_the_large_batch():
@@ -168,7 +152,7 @@ def test_pooling_by_the_maximum_keeps_indices_and_the_average_none():
 def test_memory_that_is_fragmented():
     names = run("class Memory", "moments = []")
     memory = names["memory"]
-    assert sum(length for length, _ in memory.gaps()) == 18 and 18 / 8 > 2
+    assert sum(length for length, _ in memory.gaps()) == 18
     assert not memory.put(8) and memory.put(6)
     assert names["Memory"](4).put(4) and not names["Memory"](4).put(5)
     full = names["Memory"](3)
@@ -194,7 +178,6 @@ def test_the_cache_of_a_chat():
 
 
 def test_thirteen_billion_on_24_gb():
-    assert 13 * 2 == 26 and 13 * 16 == 208
     names = run("shape of Llama 2 13B", "for bits in (16, 8, 4.13)", vram=vram)
     assert names["adapters"] == pytest.approx(52.4e6, rel=0.001) and names[
         "adapters"
@@ -211,7 +194,6 @@ def test_thirteen_billion_on_24_gb():
 
 
 def test_the_quiz():
-    assert 80 - 3 * 16 == 32
     fp32, mixed = vram.RECIPES["FP32, Adam"], vram.RECIPES["mixed, Adam"]
     assert (
         sum(fp32.values()) - fp32["weights"] == 12
@@ -224,9 +206,6 @@ def test_the_quiz():
         for s, b in ((32, 4), (64, 2))
     ]
     assert twice[1] == 2 * twice[0]
-    assert (
-        48 + 16 == 64 and 48 * 16 == 768 == 12 * 64 and round(math.sqrt(16 * 48)) == 28 and 24 + 2 * 16 == 56
-    )
     each = vram.kv_cache_bytes(40, 5120, 1)
     assert each == 819_200 and each * 4096 == pytest.approx(3.36e9, rel=0.002)
     assert int(54e9 / (each * 4096)) == 16 and int(8 * 54e9 / (each * 4096)) == 128
@@ -341,12 +320,4 @@ def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
     assert 2 * 7e9 < CARD["rtx-4090"] < 2 * 13e9  # "That puts 7 B on our card"
     own = specs.get("rtx-4090")["memory_bandwidth"].si
     assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
-    assert (
-        28 * 13e9 == 364e9 and 14 == 2 + 4 + 4 + 4
-    )  # gradient, copy and moments in; weight, copy, moments out
     assert round(364e9 / specs.get("epyc-9654")["memory_bandwidth"].si, 1) == 0.8
-
-
-def test_the_sizes_of_an_adapter():
-    h, r = 5120, 16
-    assert round(h * h / 1e6) == 26 and round(r * h / 1e3) == 82

@@ -133,7 +133,6 @@ def test_the_wires(capsys):
     step = 6 * 7e9 * 8192 / SPEED
     assert round(step, 2) == 0.87
     assert round(times["NVLink 4"] / step / 10) == 6 and round(times["400 Gbit/s network"] / step / 10) == 56
-    assert 2 * 1023 == 2046 and round(2046 * 10e-6, 2) == 0.02
 
 
 def test_eight_gpus_of_a_machine_share_the_trip(capsys):
@@ -144,13 +143,11 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     assert names["nodes_time"](8, 14e9) == names["ring_time"](
         8, 14e9, NVLINK
     )  # one machine: nothing to send outside
-    assert 116 < 490 / 4
 
 
 def test_nvlink_both_ways_and_terabits():
     assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
     assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
-    assert 57.6 / 8 == pytest.approx(7.2) and round(7200 / 256) == 28 < 64 / 2
     assert 57600 / 256 == 225 == NVLINK / 2e9
 
 
@@ -323,8 +320,7 @@ def test_llama_3_is_solved(capsys):
     printed = dict(re.findall(r"(\S.*): +(\S+%)", capsys.readouterr().out))
     assert printed["gradients, of backward"] == f"{6 / 4 * H100['peak_bf16'].si / 50e9 / 131072:.0%}" == "23%"
     assert printed["bubble, v = 1"] == "48%" and printed["bubble, v = 8"] == f"{15 / 143:.0%}"
-    assert printed["tensor, 8 ways, of a step"] == "24%" and 16384 // 128 == 128
-    assert 16 * 8192 // 128 == 1024 and 16 * 128 == 2048
+    assert printed["tensor, 8 ways, of a step"] == "24%"
 
 
 def test_the_pages_worked_numbers(capsys):
@@ -355,7 +351,6 @@ def test_a_quarter_of_the_queries_needs_the_other_quarters_of_the_cache(ranks):
     whole = torch.nn.functional.scaled_dot_product_attention(*qkv)
     torch.testing.assert_close(torch.cat(parts, dim=1), whole)
     assert set(received) == {2 * 3 * 16 * 8 * 4}  # keys and values, three others, 16 tokens of 8 numbers
-    assert 2 * 3 * 1024 * 64 * 4 == 1.5 * 2**20 == 0.75 * 2 * 4096 * 64 * 4
 
 
 def documented(tool):
@@ -395,7 +390,7 @@ def test_the_torchtitan_recipe_sets_documented_degrees_whose_product_is_the_rank
     )
     assert tensor * stages * data == 16384
     bubble = (stages - 1) / (degrees["num_pp_microbatches"] + stages - 1)
-    assert round(100 * bubble) == 48 and round(100 * 15 / 47) == 32 and "15/47 = 32 %" in TEXT
+    assert round(100 * bubble) == 48 and "15/47 = 32 %" in TEXT
     assert "num_tokens_per_microbatch_per_dp_rank = 8192" in fenced("python")
     assert (
         degrees["num_pp_microbatches"] * 8192 * data == 2048 * 8192
@@ -447,18 +442,9 @@ def test_the_efficiencies(capsys):
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
     assert printed == [("64", "98", "100"), ("512", "87", "100"), ("4096", "43", "61"), ("16384", "14", "15")]
     assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"
-    assert round(54 * 24 / 419) == 3 and 16384 // 128 == 128
 
 
 def test_the_quiz():
-    assert 2 * 15 / 16 == 1.875 and 16 * 1.875 == 30 == 15 + 15 and 15 / 1.875 == 8
     grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
     assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
-    assert round(100 * 7 / 39) == 18 and round(100 * 15 / 47) == 32
-    assert (
-        round(280e9 / NVLINK, 2) == 0.62
-        and round(280e9 / 900e9, 2) == 0.31
-        and 280e9 / NETWORK == 5.6
-        and round(5.6 / 0.62) == 9
-    )
-    assert round(1024 * (1 - 1 / 1.1)) == 93
+    assert round(280e9 / NVLINK, 2) == 0.62 and 280e9 / NETWORK == 5.6

@@ -44,7 +44,6 @@ def test_the_budget_of_a_tile_by_hand():
     assert space["tensor"] == pytest.approx(2048, rel=1e-3) and tensor_cores == pytest.approx(32, rel=1e-3)
     assert passes == 1024 + 2 * 64 + 64 + 32 + 2 * 8 == 1264 and passes > 2 * cuda_cores  # "more than twice"
     assert 1024 / passes == pytest.approx(4 / 5, abs=0.011)  # "four in five of them are reads"
-    assert 128 * 128 * 16 / 32 * 16 / 64 == 128 * 128 * 16 / 128  # a patch of 8 x 8 brings the two level
 
 
 def test_products_are_counted_twice_a_multiply_add_and_the_rest_once_a_number():

@@ -126,7 +126,6 @@ def test_the_blur_with_a_halo_asks_for_1_79_times_the_fewest():
     p = count("blur_tiled", (9, 9), (32, 32), a, tiled)
     assert p.global_load.sectors == (9 * 34 - 2) * (9 * 7 - 2) == 18_544
     assert fewest == 10_368 and p.global_load.sectors / fewest == pytest.approx(1.79, abs=0.005)
-    assert 34 * 7 == 238 and 238 / 128 == pytest.approx(1.86, abs=0.005)
     q = count("blur_naive", (9, 9), (32, 32), a, naive)
     middle, up_and_down, sideways = 288 * 36, 2 * 287 * 36, 2 * 288 * (9 * 5 - 1)
     assert q.global_load.sectors == middle + up_and_down + sideways
@@ -204,13 +203,6 @@ def test_the_tile_of_triton_reads_each_number_once():
     x, out, p = counted_in_triton("softmax_tile", 2, 128, 64)
     assert (p.global_load.sectors, p.global_store.sectors) == (128 * 64 * 4 // 32,) * 2
     torch.testing.assert_close(out, x.softmax(0), rtol=0, atol=1e-6)
-    assert 128 * 32 == 4096 == 32 * 128  # numbers, registers x threads
-
-
-def test_the_small_sum_of_the_online_softmax():
-    sums = [1, math.exp(-2) + 1, math.exp(-2) + 1 + math.exp(-1)]
-    assert [round(s, 3) for s in sums] == [1, 1.135, 1.503]
-    assert sums[-1] == pytest.approx(sum(math.exp(v - 3) for v in (1, 3, 2)))
 
 
 @pytest.mark.parametrize(("n", "tile"), [(512, 64), (100, 64), (7, 3)])
@@ -372,16 +364,8 @@ def test_the_bytes_of_attention():
         round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
     )  # an eighth of L2
     assert round(2 * n * n / 1e6) == 134 and 2 * n * n > H100["l2_cache"].si
-    assert 41.7 / 7.3 == pytest.approx(5.7, abs=0.05) and 35.1 / 11.7 == pytest.approx(
-        3
-    )  # dao2022, in two printings
     alt = figures().attention_bytes().alt
     assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
-
-
-def test_the_quiz():
-    assert [math.gcd(width, 32) for width in (34, 33, 40)] == [2, 1, 8]
-    assert 256e3 / 500e-9 == pytest.approx(512e9)
 
 
 def test_what_others_measured_is_said_as_they_published_it():
@@ -400,8 +384,8 @@ def test_what_others_measured_is_said_as_they_published_it():
 
 def test_flash_attention_4_counts_as_the_box_says():
     tile = 2 * 128**3  # FLOP of one product
-    assert [n * tile // 8192 for n in (2, 5)] == [1024, 2560] and 128 * 128 // 16 == 1024
-    assert round(740 / 989.4, 2) == 0.75 and round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
+    assert [n * tile // 8192 for n in (2, 5)] == [1024, 2560]
+    assert round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
 
 
 def test_chapter_4_is_placed_where_its_counters_put_it():

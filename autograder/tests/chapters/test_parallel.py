@@ -104,17 +104,12 @@ def test_the_steps_of_training_in_turn_and_at_once():
 
 def test_the_numbers_of_the_two_laws():
     assert amdahl(0.1, 256) == pytest.approx(9.7, abs=0.05) and amdahl(0.1, 10**9) == pytest.approx(10)
-    assert 1 / (0.4 / 2) == pytest.approx(5) and 1 / (0.4 / 3) == pytest.approx(
-        7.5
-    )  # Amdahl's "five to seven"
     assert (round(amdahl(0.008, 1024)), round(amdahl(0.004, 1024))) == (111, 201)
     assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(
         20, rel=1e-3
     )
-    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2 and 10**6 / 20 == 50_000
+    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2
     assert gustafson(0.05, 20) == pytest.approx(19.05)
-    assert 1988 - 1967 == 21
-    assert 32 / (32 + 288) == 0.1  # the job's serial share
 
 
 def test_the_fit_gives_back_the_share_that_was_put_in():
@@ -297,18 +292,11 @@ def test_the_order_of_a_float32_sum_matters_and_of_these_float64_sums_does_not()
     ).any()  # 24 bits after the point: 40 in the whole sum, of 53
 
 
-def test_a_float32_chain_of_ones_stops_at_two_to_the_24():
-    at = np.float32(2**24)
-    assert at == 16_777_216 and at + np.float32(1) == at and np.nextafter(at, np.float32(np.inf)) == at + 2
-    assert np.ones(20_000_000, np.float32).sum() == 20_000_000
-
-
 def test_the_scan_is_right_and_does_the_predicted_additions():
     x = np.arange(1, 257, dtype=np.float32)
     p = warplab.profile(chapter()["scan"][1, 256], x)
     np.testing.assert_array_equal(x, np.cumsum(np.arange(1, 257)))
     assert p.flops == 1793 == 256 * 8 - 256 + 1
-    assert 2 * (256 - 1) == 510 and math.log2(256) == 8
 
 
 def test_the_drawn_scans_end_in_the_running_totals():
@@ -317,7 +305,6 @@ def test_the_drawn_scans_end_in_the_running_totals():
     assert drawn[24:32] == [str(total) for total in np.cumsum(values)]
     assert drawn[-8:] == ["0", *(str(total) for total in np.cumsum(values)[:-1])]
     assert "17 additions against 14" in figures().scans(values).caption
-    assert (8 * 3 - 8 + 1, 2 * (8 - 1)) == (17, 14)
 
 
 def test_the_drawn_trees_wake_eleven_warps_and_five():

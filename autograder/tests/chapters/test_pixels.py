@@ -81,19 +81,11 @@ def test_the_numbers_in_the_prose():
         33 * 33,
     ):
         assert f"{number:,}" in text
-    assert (3840 * 2160) / (320 * 180) == 144
-    assert 1e3 / 120 == pytest.approx(8.3, abs=0.05)  # ms, the deadline
-    assert 3840 * 2160 * 4 == pytest.approx(33e6, rel=0.01)  # bytes, one sweep of NumPy's
-    assert 3840 * 2160 * 4 * 120 == pytest.approx(4e9, rel=0.01)  # bytes a second
     assert round(specs.get("h100-sxm")["memory_bandwidth"].si / (3840 * 2160 * 4 * 120), -2) == 800
-    assert 1 - 33 * 33 / (2 * 32) ** 2 == pytest.approx(0.73, abs=0.01)  # "almost three threads of four"
-    assert math.hypot(0.64, 0.48, 0.6) == pytest.approx(1)  # the sun's direction has length 1
-    assert 33 * 33 == 34 * 32 + 1
 
 
 def test_the_grid_in_the_figure_has_98_idle_threads():
     assert "98 of the 384" in figures().grid_over_image().caption
-    assert 3 * 2 * 64 - 22 * 13 == 98
 
 
 def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():

@@ -257,7 +257,7 @@ def test_the_prose_quotes_the_registrys_peaks_and_ratios():
     assert sxm["peak_fp8"].si == pytest.approx(
         sxm["peak_bf16_sparse"].si, rel=1e-3
     )  # the same number for two things
-    assert specs.get("v100-sxm2")["tensor_cores"].value == 640 and 16 * 8 * 16 > 1000
+    assert specs.get("v100-sxm2")["tensor_cores"].value == 640
 
 
 @pytest.mark.slow
@@ -280,8 +280,7 @@ def test_both_saxpys_ask_for_the_same(printed):
 
 @pytest.mark.slow
 def test_a_tenth_in_fp16_is_the_fraction_worked_out_by_hand(printed):
-    assert printed.count("0.0999755859375") == 2 and round(0.6 * 1024, 1) == 614.4
-    assert abs((1 + 614 / 1024) / 16 - 0.1) / 0.1 == pytest.approx(0.0002, abs=0.0001)
+    assert printed.count("0.0999755859375") == 2
 
 
 @pytest.mark.full
@@ -321,7 +320,6 @@ def test_the_wmma_kernel_counts_what_was_predicted(lived):
         2048 * 16 * (4 + 4),
         256**3 // 32,
     )  # chapter 4: 2,048 warps, 16 rounds
-    assert 2048 * 256 * 2 == 1_048_576  # its shared loads
     said(
         "8,192 requests",
         "131,072",
@@ -351,7 +349,6 @@ def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(live
     ).stdout
     assert len(re.findall(r"\bHMMA\.16816\.F32\b", sass)) == 2 * ptx.count("wmma.mma")
     assert len(re.findall(r"\bLDG\.E\b", sass)) == 4 * ptx.count("wmma.load")
-    assert 4 * 8192 == 32_768
 
 
 @pytest.mark.full
@@ -422,16 +419,8 @@ def test_the_answers_of_the_quiz():
     bf16 = torch.tensor(0.0, dtype=torch.bfloat16)
     for _ in range(4096):
         bf16 = bf16 + 0.25
-    assert bf16.item() == 64 and 4096 * 0.25 == 1024
-    assert (
-        256 * 16 * 2 == 8192 and 256 * 16 * 1 == 4096
-    )  # sectors of C's tiles in FP32 and FP16: 256 tiles of 16 rows
+    assert bf16.item() == 64
     assert np.float16(1e-8) == 0 and np.float16(2.0**-25) == 0
-    assert (
-        0.001 * 5.4e-3**2 < 2.0**-25 < 0.001 * 5.5e-3**2
-    )  # Adam's v is 0.001 g^2 at first: half of FP16's smallest number
-    assert 0.01 * 1024 == pytest.approx(10.2, abs=0.05)
-    assert 0.02 / 12**0.5 == pytest.approx(0.0058, abs=5e-5) and 0.0058 * 32 == pytest.approx(0.18, abs=0.01)
 
 
 @pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
@@ -449,16 +438,6 @@ def test_the_experiments_kernel_is_the_chapters():
     c = np.zeros((32, 32), np.float32)
     warplab.cuda_kernel(WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
     np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), atol=1e-4)
-
-
-def test_numbers_of_the_prose_that_follow_from_a_format():
-    assert 2.0**-24 == pytest.approx(6e-8, rel=0.01)
-    assert 22 <= 24  # a product of two 11-bit significands in FP32's 24
-    assert np.spacing(np.float16(2048)) == 2 and np.spacing(np.float16(256)) == 0.25
-    assert torch.finfo(torch.bfloat16).eps * 2048 == 16
-    assert (
-        127 * 127 < 2**14 and 128 * 128 == 2**14
-    )  # with its sign, 15 bits but for the one product (-128)(-128)
 
 
 def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
@@ -499,7 +478,6 @@ def test_a_scale_for_each_16_brings_four_bits_back():
     }
     assert off["E2M1, one scale"] == 1  # all of them rounded to zero
     assert off["NVFP4"] < 0.15 and off["MXFP8"] < 0.03 and off["E4M3, one scale"] < 0.03
-    assert 4 + 8 / 16 == 4.5  # bits a number in NVFP4: "half a bit more"
 
 
 @pytest.fixture(scope="module")

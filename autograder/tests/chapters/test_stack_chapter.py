@@ -309,9 +309,6 @@ def test_to_changes_a_model_in_place_and_a_tensor_not():
 
 
 def test_the_numbers_of_the_prose_and_the_quiz():
-    assert round(8 / 3e9 * 1e9, 1) == 2.7 and round(512**3 / 1e6) == 134
-    assert 10_000 * 2e-6 == pytest.approx(20e-3) and 10_000 * 5e-6 == pytest.approx(50e-3)
-    assert 960 * 5e-3 == pytest.approx(4.8) and round(10 / max(4.8, 10 * 989.4 / 2250), 1) == 2.1
     flop = 2 * 8192**3
     assert round(flop / 1e12, 1) == 1.1 and round(1e3 * flop / H100["peak_bf16"].si, 1) == 1.1
     rounds = 1000
@@ -319,7 +316,6 @@ def test_the_numbers_of_the_prose_and_the_quiz():
         assert figures().queue(5, work, kernels * rounds, graph)[1][-1][1] / rounds == pytest.approx(
             each, rel=0.01
         )
-    assert max(5, 3 * 2) == 6  # a graph a round: its launch hides behind the kernels
     assert figures().queue(5, 3, rounds, True)[1][-1][1] / rounds == pytest.approx(3, rel=0.01)
 
 

@@ -180,7 +180,6 @@ def test_gpt_3():
     assert pytest.approx(174.6e9, rel=1e-3) == N and 6 * N * 300e9 == pytest.approx(3.14e23, rel=2e-3)
     days = 6 * N * 300e9 / (0.4 * PEAK) / 86_400
     assert (round(days), round(days / 365), round(days / 1000)) == (9191, 25, 9)
-    assert 52 * 6 / 8 == 39  # narayanan2021 counts eight FLOP a weight and token, llama3 six
     says("52 % of an A100's", "they are 39 %")
 
 
@@ -247,8 +246,6 @@ def test_the_cache_changes_the_work_and_not_the_text():
             )
         )
     assert torch.equal(out[False], out[True]) and out[True].shape[1] == 10
-    assert round(sum(range(1000, 2000)) / 1999) == 750
-    assert sum(range(6, 10)) == 30 and 30 / 9 == pytest.approx(3.33, abs=0.005)
     assert 3.33 < cost[False] / cost[True] < 3.37  # "a little above"
 
 
@@ -338,7 +335,7 @@ def test_attention_over_pieces_of_a_cache_is_attention_over_the_whole():
 
 def test_the_numbers_of_long_texts():
     assert round(14e9 / vram.kv_cache_bytes(32, 4096, 1), -2) == 26_700
-    assert H100["sms"].value == 132 and 32 / 132 == pytest.approx(0.25, abs=0.01)
+    assert H100["sms"].value == 132
     pair = 65_536 * 2 * 2 * 128 * 2  # tokens, keys and values, heads, numbers, bytes
     assert round(pair / 1e6) == 67
     assert round(pair / specs.get("a100-sxm")["memory_bandwidth"].si * 1e6) == 33
@@ -403,7 +400,6 @@ def test_the_mask_keeps_the_two_largest_of_each_four():
 
 def test_quantised_weights_move_the_bound():
     assert [round(BANDWIDTH / (7e9 * bits / 8)) for bits in (16, 8, 4)] == [239, 479, 957]
-    assert (int(50e9 / 3.5e9), int(50e9 / 0.5e9)) == (14, 100)
 
 
 def test_the_quiz():
@@ -416,15 +412,13 @@ def test_the_quiz():
     )
     deepseek, seconds = 6 * 37e9 * 14.8e12, 2.788e6 * 3600
     assert deepseek == pytest.approx(3.29e24, rel=2e-3) and seconds == pytest.approx(1.004e10, rel=1e-3)
-    assert deepseek / seconds == pytest.approx(327e12, rel=2e-3) and round(671 / 37) == 18
+    assert deepseek / seconds == pytest.approx(327e12, rel=2e-3)
     cache = 524_288_000
     one, full = 3.5e9 + cache, 3.5e9 + 125 * cache
     assert one / BANDWIDTH == pytest.approx(1.2e-3, abs=0.05e-3) and round(BANDWIDTH / one) == 832
     assert full == pytest.approx(69.0e9, rel=1e-3) and full / BANDWIDTH == pytest.approx(20.6e-3, abs=0.05e-3)
     assert round(125 * BANDWIDTH / full) == 6066
-    assert BANDWIDTH / one / (BANDWIDTH / (14e9 + cache)) == pytest.approx(
-        3.6, abs=0.05
-    ) and 6066 / 5265 == pytest.approx(1.15, abs=0.005)
+    assert BANDWIDTH / one / (BANDWIDTH / (14e9 + cache)) == pytest.approx(3.6, abs=0.05)
     assert int((80e9 - 3.5e9) / cache) == 145
 
 
@@ -516,8 +510,8 @@ def test_a_check_of_drafts_costs_a_plain_pass_until_its_rows_pass_the_ridge(monk
     )
     assert round(14e9 * 625 / PEAK * 1e3, 1) == 8.8 and round(125 * 524_288_000 / BANDWIDTH * 1e3) == 20
     quiz = 14e9 * 125 / PEAK, 125 * 524_288_000 / BANDWIDTH
-    assert 4 * 125 == 500 and [round(1e3 * t, 1) for t in quiz] == [1.8, 19.6]
-    assert round(125 / sum(quiz), -1) == 5860 and 5860 / 5265 == pytest.approx(1.11, abs=0.005)
+    assert [round(1e3 * t, 1) for t in quiz] == [1.8, 19.6]
+    assert round(125 / sum(quiz), -1) == 5860
     says("8.8 ms instead of 4.2, beside 20 ms of caches", "5,860 a second")
 
 
@@ -525,5 +519,4 @@ def test_latent_attention_and_drafts():
     small, full = 61 * (512 + 64) * 2, 2 * 61 * 128 * 128 * 2
     assert round(full / small) == 57 and small < 524_288  # a cache smaller than that of 7 B
     assert round(61 * 128 * 2 * (512 + 64 + 512) / small) == 242
-    assert sum(0.8**n for n in range(5)) == pytest.approx(3.36, abs=0.005)
     says("242 FLOP for each byte")
