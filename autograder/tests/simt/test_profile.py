@@ -88,11 +88,6 @@ def test_a_launch_too_large_to_count_is_refused_with_the_cap():
         warplab.profile(tile[1 << 20, 128], np.ones(3, np.float32), np.ones(3, np.float32))
 
 
-def test_counts_are_the_same_twice():
-    args = np.ones(128, np.float32), np.zeros(128, np.float32)
-    assert warplab.profile(tile[2, 64], *args).as_dict() == warplab.profile(tile[2, 64], *args).as_dict()
-
-
 @cuda.jit
 def touches_all(x, out, done):
     i = cuda.grid(1)

@@ -35,15 +35,6 @@ DONE:
 """
 
 
-def test_a_recursive_function_returns_to_each_lane_its_own_result():
-    functions = FACTORIAL.replace("CALL", call("factorial", "%r2", "%r3"))
-    out = run(
-        "and.b32 %r5, %r1, 7;" + call("factorial", "%r5", "%r6") + "st.global.u32 [%rd1], %r6;",
-        functions=functions,
-    )
-    np.testing.assert_array_equal(out[:, 0], np.array([1, 1, 2, 6, 24, 120, 720, 5040])[LANE % 8])
-
-
 def test_each_call_of_a_recursive_function_has_local_memory_of_its_own():
     again = """.local .align 4 .b8 own[4]; .reg .b64 %rd<2>;
     mov.u64 %rd1, own; st.local.u32 [%rd1], %r1; CALL ld.local.u32 %r1, [%rd1];"""
