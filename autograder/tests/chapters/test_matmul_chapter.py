@@ -128,8 +128,8 @@ def test_what_the_text_says_of_passes_and_of_issue_holds_for_counts_and_records(
         passes[name], issue[name] = p.l1_wavefronts * larger, p.warp_instructions / 4 * larger
         took[name] = taken("matmul_by_size", "H100")[f"course: matmul_{name}", 4096]
     assert issue["naive"] > 2 * passes["naive"]  # "issue for longer than their passes take"
-    assert issue["tiled"] < passes["tiled"]  # "the passes are the longer"
-    assert issue["register_tiled"] < 1.5 * passes["register_tiled"]  # "the two are close"
+    assert issue["tiled"] < passes["tiled"]  # "the passes take longer"
+    assert 1.25 < issue["register_tiled"] / passes["register_tiled"] < 1.4  # "issuing does, by a third"
     arithmetic = 2 * 4096**3 / h100["peak_fp32"].si
     assert took["naive"] > 3 * (passes["naive"] + arithmetic)  # "can take longer than the sum"
     assert 0.4 < issue["naive"] / took["naive"] < 0.5  # "nearly half of its time"

@@ -532,7 +532,7 @@ def training(measured):
         alt=f"Published speedups of training from fewer bits. {said}.",
         caption="Published by others, none of it measured by us; each row compares two formats of one source,"
         " on one machine and model. The dark line is the ratio of the two dense peaks. No training step "
-        "reaches it: only its products are faster.",
+        "reaches it: only a part of a step is matrix products.",
         evidence=["published"],
     )
 
