@@ -116,6 +116,8 @@ def test_the_fit_gives_back_the_share_that_was_put_in():
     share = chapter()["serial_share"]
     assert share(1.6, 2) == pytest.approx(0.25)
     assert [share(amdahl(0.1, n), n) for n in (2, 8, 64)] == pytest.approx([0.1] * 3)
+    constant = share(5.6, 8)  # the problem: a share that does not grow prints the same speedups
+    assert [round(amdahl(constant, n), 1) for n in (2, 4, 8)] == [1.9, 3.4, 5.6]
 
 
 def test_the_shares_of_the_job_come_out_even_for_every_number_of_workers():

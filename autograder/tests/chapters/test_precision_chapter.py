@@ -460,6 +460,9 @@ def test_floats_of_four_and_eight_bits_by_hand_are_the_formats():
     below, least = [0.0, 0.5], 1.0  # E2M1: subnormal step 0.5, then 1 and 1.5 times 1, 2, 4
     values = below + [least * power * part for power in (1, 2, 4) for part in (1, 1.5)]
     assert space["e2m1"](torch.linspace(0, 6, 601)).unique().tolist() == values
+    eight = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
+    span = eight[eight > 0].max() / eight[eight > 0].min()
+    assert values[-1] / values[1] == 12 and TEXT.count(f"{span:,.0f}") == 1
     numbers = torch.randn(10_000) * torch.logspace(-4, 2, 10_000)
     theirs = numbers.to(torch.float8_e4m3fn).float()
     assert torch.equal(space["e4m3"](numbers), theirs)

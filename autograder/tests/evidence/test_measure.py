@@ -315,7 +315,8 @@ def test_the_built_page_shows_every_experiment_once_and_what_is_not_recorded_in_
     text = re.sub("<[^>]+>", "", article)
     assert all(len(re.findall(rf"\b{name}, for chapter", text)) == 1 for name in NAMES)
     missing = [name for name, banners in states().items() if not banners]
-    last = text.rpartition("Not recorded yet")[2] if missing else text
+    assert ("Not recorded yet" in text) == bool(missing)
+    last = text.rpartition("Not recorded yet")[2]
     assert all(f"{name}, for chapter" in last for name in missing)
 
 

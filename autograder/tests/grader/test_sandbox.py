@@ -180,9 +180,8 @@ def test_a_fork_bomb_ends_with_its_time(jail):
             "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
             seconds=2,
         )
-    assert (
-        time.monotonic() - started < 150
-    )  # what it has started ends one by one, on a machine that may be busy
+    took = time.monotonic() - started
+    assert took < 150  # 44 s beside two other test processes
     assert inside(jail, "x = 1") is None
 
 

@@ -1,4 +1,4 @@
-"""What a shuffle takes from a lane that does not come to it: nothing that may matter."""
+"""What comes of lanes that are not there: nothing that may matter from a shuffle, no vote and no match."""
 
 import numpy as np
 import pytest
@@ -51,3 +51,18 @@ def test_a_lane_that_the_mask_does_not_name_gives_nothing_that_may_matter():
     x, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
     with pytest.raises(warplab.UninitialisedRead, match="takes the value of lane 5 of its warp"):
         masked[1, 32](x, np.uint32(0xFFFFFFFF ^ 1 << 5), out)
+
+
+@cuda.jit
+def of_a_short_warp(out):
+    lane = cuda.threadIdx.x
+    out[0, lane] = cuda.all_sync(0xFFFFFFFF, lane < 20)
+    out[1, lane] = cuda.eq_sync(0xFFFFFFFF, lane < 20)
+    out[2, lane] = cuda.ballot_sync(0xFFFFFFFF, True)
+    out[3, lane] = cuda.match_any_sync(0xFFFFFFFF, out[3, lane])
+
+
+def test_lanes_that_a_short_block_does_not_have_neither_vote_nor_match():
+    out = np.zeros((4, 20), np.int64)
+    of_a_short_warp[1, 20](out)
+    np.testing.assert_array_equal(out, np.repeat([[1], [1], [(1 << 20) - 1], [(1 << 20) - 1]], 20, axis=1))

@@ -35,9 +35,10 @@ DONE:
 """
 
 
-def test_each_call_of_a_recursive_function_has_local_memory_of_its_own():
-    again = """.local .align 4 .b8 own[4]; .reg .b64 %rd<2>;
-    mov.u64 %rd1, own; st.local.u32 [%rd1], %r1; CALL ld.local.u32 %r1, [%rd1];"""
+@pytest.mark.parametrize("after", ["", "mov.u64 %rd1, own;"], ids=["address before the call", "and after it"])
+def test_each_call_of_a_recursive_function_has_local_memory_of_its_own(after):
+    again = f""".local .align 4 .b8 own[4]; .reg .b64 %rd<2>;
+    mov.u64 %rd1, own; st.local.u32 [%rd1], %r1; CALL {after} ld.local.u32 %r1, [%rd1];"""
     functions = FACTORIAL.replace("CALL", again.replace("CALL", call("factorial", "%r2", "%r3")))
     out = run(
         "and.b32 %r5, %r1, 7;" + call("factorial", "%r5", "%r6") + "st.global.u32 [%rd1], %r6;",
