@@ -1,6 +1,7 @@
 """Changes after hand-in: previewed, made, taken back; a tiny course, judged in this process."""
 
 import csv
+import re
 import shutil
 from dataclasses import asdict
 from datetime import datetime
@@ -308,7 +309,9 @@ def test_a_student_who_is_forgotten_is_in_no_change_and_the_others_keep_theirs(r
     say(root, "regrade", "ps01", "--unsafe", "--yes")
     say(root, "void", "ps01/explain", "--yes")
     say(root, "forget", "ada", "--yes")
-    assert "ada" not in (root / "grades/changes.jsonl").read_text() and scores(root) == {"bob": (35, 35)}
+    changes = (root / "grades/changes.jsonl").read_text()
+    assert not re.search(r"\bada\b", changes)  # a digest may hold these letters
+    assert scores(root) == {"bob": (35, 35)}
     say(root, "undo", "--yes")
     say(root, "undo", "--yes")
     assert scores(root) == {"bob": (18, 35)}
