@@ -19,6 +19,7 @@ from conftest import ROOT
 import warplab
 from warplab.evidence.measure import published
 from warplab.figures import kernels
+from warplab.figures.taken import taken
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
@@ -189,11 +190,11 @@ def test_the_online_softmax_asks_for_the_same_sectors_in_three_languages():
         assert (p.global_load.sectors, p.global_store.sectors) == (2 * once, once)
     for out in (in_numba, in_cpp, rough, in_triton.numpy()):
         np.testing.assert_allclose(out, x.softmax(0), rtol=0, atol=1e-6)
-    assert numba.flops == plain.flops  # "both spend several steps"
+    assert numba.flops == plain.flops  # "Both spend several more"
     assert triton.flops == short.flops == 12 * x.numel()  # "for the same 12 FLOP"
     assert numba.warp_instructions / plain.warp_instructions == pytest.approx(
         1.5, abs=0.1
-    )  # "half as many again"
+    )  # "1.5 times as many"
 
 
 @pytest.mark.slow
@@ -268,6 +269,13 @@ def test_what_must_be_under_way_at_each_level():
     full = H100["max_warps_per_sm"].value
     assert [round(warps[level] / full, 1) for level in ("L1", "L2")] == [0.6, 0.5]  # "50 to 60 %"
     assert warps["HBM"] > full and round(warps["HBM"] / 4) == 21
+    ring, clock = taken("latency", "H100"), H100["boost_clock"].si
+    ours = [round(ring["one thread", 2**power] * clock) for power in (14, 22, 30)]
+    of_ours = [warps[level] * n / said for level, n, said in zip(warps, ours, (38, 219, 834), strict=True)]
+    assert [round(100 * n / full) for n in of_ours[:2]] == [86, 75] and round(of_ours[2]) == 69 > full
+    assert ours[2] < 700 and 834 / 700 == pytest.approx(1.2, abs=0.01)  # "differ by a fifth themselves"
+    fit = 4 * (H100["registers_per_sm"].value // 4 // (17 * 256))  # a warp's 132 · 32, rounded up
+    assert fit == 12 and fit * 32 * 32 == 12_288 > bytes_of["HBM"]
 
 
 def from_page(text, *names):
@@ -317,6 +325,10 @@ def test_the_street():
     each_way = H100["pcie_each_way"].si
     assert round(H100["memory_bandwidth"].si / each_way) == 52
     assert H100["memory_capacity"].si / each_way == 1.25
+    sent = taken("host_device_transfer", "H100")
+    rates = [2**28 / sent[f"{kind}, to the device", 2**28] for kind in ("pinned", "pageable")]
+    assert [round(rate / 1e9) for rate in rates] == [47, 6]
+    assert [f"{H100['memory_capacity'].si / rate:.2g}" for rate in rates] == ["1.7", "14"]
     assert round(6 * H100["peak_fp32"].si / each_way, -2) == 6_300  # 2 n^3 / (12 n^2 bytes)
 
 
