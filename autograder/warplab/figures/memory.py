@@ -73,7 +73,7 @@ def hierarchy(spec, latencies):
         fig,
         alt=f"Capacity and published latency of an H100 SXM's memories. {said}.",
         caption="An H100 SXM: each level further out holds at least as much and answers later. Sizes from "
-        "the registry; triangles are latencies published by others, two measurements each for L1, L2 and HBM.",
+        "the registry; triangles are latencies published by others, two each for L1, L2 and HBM.",
         evidence=["published"],
     )
 
