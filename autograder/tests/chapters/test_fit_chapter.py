@@ -10,7 +10,7 @@ import pytest
 import torch
 from conftest import ROOT
 
-from warplab.evidence.measure import shown_without_running
+from warplab.evidence.measure import records, shown_without_running
 from warplab.hardware import specs
 from warplab.models import vram
 from warplab.models.networks import Block, Transformer, worksheet
@@ -321,3 +321,14 @@ def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
     own = specs.get("rtx-4090")["memory_bandwidth"].si
     assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
     assert round(364e9 / specs.get("epyc-9654")["memory_bandwidth"].si, 1) == 0.8
+
+
+def test_the_times_of_the_records_vary_as_the_page_says():
+    rises, spreads = [], []
+    for record in records("checkpointing"):
+        plain, *others = record.points
+        rises += [point.median / plain.median for point in others]
+    for record in records("training_memory"):
+        spreads += [100 * p.iqr / p.median for p in record.points if not p.series.startswith("FP32")]
+    assert f"{min(rises):.1f}- to {max(rises):.1f}-fold" in TEXT
+    assert f"{min(spreads):.1f} to {max(spreads):.0f} %" in TEXT
