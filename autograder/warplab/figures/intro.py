@@ -23,8 +23,8 @@ def running_pictures():
         "bandwidth, how fast it comes. The hall, about a hundred small dots and a table: a GPU, thousands "
         "of sums at once, each slower; at the table a block shares what it fetched. A corridor leads to "
         "the next hall.",
-        caption="The pictures of this course, with what they stand for. Adding students, arithmetic, helps "
-        "until paper comes too slowly; from then on only the door, memory bandwidth, matters.",
+        caption="The pictures of this course, with what they stand for. More students (arithmetic) help "
+        "until the paper comes too slowly. From then on only a wider door (memory bandwidth) helps.",
     )
 
 

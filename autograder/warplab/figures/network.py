@@ -36,12 +36,12 @@ def two_layers(x, first, hidden, second, scores):
         ax.text(left, 2.3, name, ha="center", weight="bold")
     for left, right, weights in ((0, 4, first), (4, 8, second)):
         for i, start in enumerate(places[left]):
+            colour = COLOUR[("blue", "orange", "green")[i]]  # a weight has the colour of its line
             for j, end in enumerate(places[right]):
-                ax.plot(*zip(start, end, strict=True), color=INK, linewidth=0.9, alpha=0.5, zorder=1)
-                at = [a + 0.23 * (b - a) for a, b in zip(start, end, strict=True)]
-                ax.text(*at, f"{weights[i][j]:g}", ha="center", va="center", zorder=2, **SMALL).set_bbox(
-                    {"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1}
-                )
+                ax.plot(*zip(start, end, strict=True), color=colour, linewidth=1.2, alpha=0.7, zorder=1)
+                at = [a + 0.27 * (b - a) for a, b in zip(start, end, strict=True)]
+                label = ax.text(*at, f"{weights[i][j]:g}", ha="center", va="center", zorder=2, **SMALL)
+                label.set(color=colour, bbox={"facecolor": plots.PAPER, "edgecolor": "none", "pad": 1})
     for left, numbers, _, colour in columns:
         for place, number in zip(places[left], numbers, strict=True):
             ax.add_patch(Circle(place, 0.5, facecolor=plots.PAPER, edgecolor="none", zorder=3))
@@ -55,8 +55,8 @@ def two_layers(x, first, hidden, second, scores):
         alt=f"A network drawn as three columns of circles. Inputs {list(x)}; hidden numbers {list(hidden)}; "
         f"scores {list(scores)}. Every circle is joined to every circle of the next column by a line with a "
         f"weight on it: {first} and {second}.",
-        caption="Every line is a weight. Each circle adds up what comes in along its lines; a hidden sum "
-        "below zero becomes 0.",
+        caption="Every line is a weight, the number in the line's colour. Each circle adds up what comes in along "
+        "its lines; a hidden sum below zero becomes 0.",
     )
 
 
