@@ -55,8 +55,8 @@ def two_layers(x, first, hidden, second, scores):
         alt=f"A network drawn as three columns of circles. Inputs {list(x)}; hidden numbers {list(hidden)}; "
         f"scores {list(scores)}. Every circle is joined to every circle of the next column by a line with a "
         f"weight on it: {first} and {second}.",
-        caption="Every line is a weight, the number in the line's colour. Each circle adds up what comes in along "
-        "its lines; a hidden sum below zero becomes 0.",
+        caption="Every line is a weight, the number in the line's colour. Each circle adds up what comes in "
+        "along its lines; a hidden sum below zero becomes 0.",
     )
 
 
