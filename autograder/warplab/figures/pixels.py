@@ -68,7 +68,7 @@ def pixel_rate():
         fig,
         alt="Bar chart of pixels a second for five screens. " + said,
         caption="A 4K screen at 120 Hz wants a new pixel every nanosecond: "
-        "three clock ticks of a 3 GHz core.",
+        "three clock cycles of a 3 GHz core.",
     )
 
 
@@ -212,11 +212,11 @@ def race(loop, array, core, gpu=None):
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
         alt="Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. "
         f"{said}",
-        caption="The same 8.3 million pixels, four workers. "
+        caption="The same 8.3 million pixels, "
         + (
-            "The engine has no row here: it counts, it does not time."
+            "by three programs. No GPU was here for the fourth, and the engine counts but does not time."
             if missing
-            else f"The GPU: {warplab.device().name}."
+            else f"by four programs; the GPU is the {warplab.device().name}."
         ),
         evidence=[row.kind for row in rows if row.seconds is not None],
     )
