@@ -12,7 +12,7 @@ from torch import nn
 
 import warplab
 from warplab.evidence.measure import shown_without_running
-from warplab.figures import disguises, kernels, matmul
+from warplab.figures import counted, disguises, kernels, matmul
 from warplab.figures.taken import taken
 from warplab.hardware import specs
 from warplab.models.operations import operations
@@ -133,6 +133,10 @@ def test_what_the_text_says_of_passes_and_of_issue_holds_for_counts_and_records(
     arithmetic = 2 * 4096**3 / h100["peak_fp32"].si
     assert took["naive"] > 3 * (passes["naive"] + arithmetic)  # "beyond the sum"
     assert 0.4 < issue["naive"] / took["naive"] < 0.5  # "nearly half of its time"
+    key = "smsp__inst_executed.sum"
+    more = {launch.name: launch.there[key] / launch.here[key] for launch in counted.counted()}
+    assert [round(more[name], 2) for name in ("matmul_naive", "tiles of 32, 2048")] == [1.65, 0.92]
+    assert more["matmul_naive"] * issue["naive"] / took["naive"] == pytest.approx(0.75, abs=0.01)
     longest = [took[name] / max(passes[name], issue[name]) for name in ("tiled", "register_tiled")]
     assert [round(times, 1) for times in longest] == [1.6, 1.2]  # "1.2 to 1.6 times their longest bound"
 

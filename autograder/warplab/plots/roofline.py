@@ -18,6 +18,7 @@ from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 from warplab.timing.bounds import L1, L2, LaunchWork, memory_of
 
 SMALL = {"fontsize": 10.5}
+BESIDE = {"textcoords": "offset points", **SMALL}
 HEIGHT = 4.4
 LINE = 0.2  # inches from one name to the next
 LETTERS = 19  # of a name that a phone has room for beside the plot
@@ -60,27 +61,32 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     words = f"{peak.removeprefix('peak_').upper()} peak {top.text()}"
     ax.text(high, 1.1 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
     for name, rail in rails.items():
-        _draw_rail(ax, kernels[name], rail, heights[name], colours)
+        _draw_rail(ax, kernels[name], rail, heights[name], colours, heights[name] == max(heights.values()))
     _name_rails(ax, rails, heights)
     _ticks(ax)
-    by_others = dict.fromkeys(roofs.keys() - slopes.keys(), ", measured by others")
-    told = [f"{level}: {roof.text()}{by_others.get(level, '')}" for level, roof in roofs.items()]
+    origin = {level: "" if level in slopes else ", measured by others" for level in roofs}
+    told = [f"{level}: {roof.text()}{origin[level]}" for level, roof in roofs.items()]
     legend(figure, lines, told)
     counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
     alt = _alt(spec, [*told, words], slopes, rails, heights, top)
     return show(figure, alt, caption, evidence=["counted", "theory"] if counted else ["theory"])
 
 
-def _draw_rail(ax, kernel, rail, height, colours):
-    """A kernel: a dot at each level, in its roof's colour, on a line as high as the lowest of its roofs."""
+def _draw_rail(ax, kernel, rail, height, colours, named):
+    """A kernel: a dot at each level, in its roof's colour, on a line as high as the lowest of its roofs.
+
+    named: say above each dot which level it is.
+    """
     ax.plot([min(rail.values()), max(rail.values())], [height] * 2, color=INK, alpha=0.3, linewidth=1.2)
     by_hand = isinstance(kernel, tuple)
     for level, value in rail.items():
         hollow = level == L2 and not by_hand and kernel.caches is not None
-        style = {"marker": "s" if by_hand else COUNTED["marker"], "color": colours[level]}
-        # around a full one
-        style |= {"markersize": 12, "zorder": 3} if hollow else {"markersize": 8, "zorder": 4}
-        ax.plot([value], [height], markerfacecolor=PAPER if hollow else colours[level], **style)
+        # a hollow dot is drawn around a full one
+        style = {"marker": "s" if by_hand else COUNTED["marker"], "markersize": 12 if hollow else 8}
+        hue, order = colours[level], 3 if hollow else 4
+        ax.plot([value], [height], color=hue, markerfacecolor=PAPER if hollow else hue, zorder=order, **style)
+        if named:
+            ax.annotate(level.split()[0], (value, height), (0, 9), ha="center", color=hue, **BESIDE)
 
 
 def _intensities(name, kernel, device, roofs) -> dict[str, float]:
@@ -93,10 +99,9 @@ def _intensities(name, kernel, device, roofs) -> dict[str, float]:
         if kernel.caches is not None:
             amounts[L2] = kernel.caches.l2_bytes
     if flop <= 0 or not any(amounts.values()):
-        moved = sum(amounts.values())
         raise ValueError(
-            f"{name} does {flop:,} FLOP and moves {moved:,.0f} bytes: a roofline has a place only for a "
-            "kernel that does both"
+            f"{name} does {flop:,} FLOP and moves {sum(amounts.values()):,.0f} bytes: a roofline has a place "
+            "only for a kernel that does both"
         )
     return {level: flop / amounts[level] for level in roofs if amounts.get(level)}
 
@@ -110,8 +115,7 @@ def _name_rails(ax, rails, heights):
         y = floor * math.exp(place / scale)
         ax.plot([max(rails[name].values()), end], [heights[name], y], color=INK, alpha=0.25, linewidth=0.8)
         text = textwrap.shorten(name, LETTERS, placeholder="…") if on_phone() else name
-        style = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
-        ax.annotate(text, (end, y), (4, 0), **style, **SMALL)
+        ax.annotate(text, (end, y), (4, 0), va="center", annotation_clip=False, **BESIDE)
 
 
 def spread(places, apart):
@@ -140,5 +144,4 @@ def _alt(spec, roofs, slopes, rails, heights, top) -> str:
         where = "arithmetic" if heights[name] * 1e12 >= top.si else binds
         places = ", ".join(f"{value:.3g} at {level}" for level, value in rail.items())
         told.append(f"{name}: {places} FLOP a byte, at most {heights[name]:.3g} TFLOP/s, bound by {where}")
-    head = f"A roofline of the {spec.short}, a roof for each level of memory"
-    return f"{head}. {'; '.join(roofs)}. {'; '.join(told)}."
+    return f"A roofline of the {spec.short}, a roof for each level. {'; '.join(roofs)}. {'; '.join(told)}."
