@@ -303,7 +303,7 @@ def test_the_limits_follow_from_flops_and_bytes(capsys):
     nvlink, network = H100["peak_bf16"].si / 450e9, H100["peak_bf16"].si / 50e9
     assert rows["tokens a GPU, at least"] == ["2,199", "19,788", "2,500", "45,000"]
     block = 2 * 16384**2 + 2 * 16384 * 1024 + 3 * 16384 * 53248  # eight heads of keys and values of 128
-    assert names["P"] == block and round(126 * block / 1e9) == 402
+    assert names["P_block"] == block and round(126 * block / 1e9) == 402
     assert rows["tensor ways, at most"][0] == f"{2 * block / (8 * 16384 * nvlink):.1f}" == "22.1"
     assert rows["width of an expert"][1] == f"{4 / 6 * network:,.0f}" == "13,192"
     assert rows["tokens a part, ring attention"][1] == f"{network / 16:,.0f}"

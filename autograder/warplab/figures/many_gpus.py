@@ -437,9 +437,10 @@ def regions(clusters, least_tokens, most_ways, runs=((1024, 128), (2048, 128))):
         alt="Two maps of where a training step is bound by communication, at the dense BF16 peak and the "
         f"peak of the links. {'. '.join(said)}. Both runs of Llama 3 405B, 1,024 and 2,048 tokens on a GPU "
         "with 128 GPUs to a copy, lie where gradients hide.",
-        caption="Computed for Llama 3 405B, a network of 400 Gbit/s a GPU. Left of the line the gradients' "
-        "all-reduce outlasts the backward pass at the peak, left of the dashed line also at 40 % of it. "
-        "NVL72 has nine times as many GPUs, and network cards, to a node.",
+        caption="Computed for Llama 3 405B, at the peak. Orange: the gradients' all-reduce takes longer than "
+        "the backward pass (dashed: the same border for kernels at 40 % of the peak). Blue: tensor "
+        "parallelism alone can share a copy. Green, above the horizontal line: it needs a pipeline too. "
+        "Diamonds: Llama 3 405B's two runs. NVL72 has nine times as many GPUs, and network cards, to a node.",
         evidence=["theory"],
     )
 
@@ -470,7 +471,8 @@ def scaling(measured, predicted, cores):
         alt=f"Time of a training step of one batch against the ranks that share it, on {cores} cores. "
         f"{said}.",
         caption=f"Live, {cores} core{'s' if cores > 1 else ''}, the fastest of several steps; the model "
-        f"(compute shared by the cores, plus a ring) is dashed. {most} ranks are "
-        f"{measured[1] / measured[most]:.2f} times as fast as one.",
+        f"(compute shared by the cores, plus a ring) is dashed. {most} ranks need "
+        f"{measured[most] / measured[1]:.2f} of one rank's time where the model says "
+        f"{predicted[most] / measured[1]:.2f}.",
         evidence=["live", "theory"],
     )
