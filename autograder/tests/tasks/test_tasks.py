@@ -3,13 +3,14 @@
 import re
 import zlib
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from conftest import ROOT
-from corpus_files import CORPUS, SOLUTIONS, all_entries, entries_of, required, solution_of
+from corpus_files import CORPUS, SOLUTIONS, Entry, all_entries, cells_for, entries_of, required, solution_of
 
 from warplab.crossing import EXECUTED
 from warplab.crossing.outcome import Outcome
@@ -26,44 +27,69 @@ NAMES = [name for problem_set in SETS for name in registry.names(problem_set)]
 MANUAL_POINTS = 5
 
 
-@pytest.mark.parametrize("seed", [0, pytest.param(20_261_121, marks=pytest.mark.full)])
+def submissions():
+    """Right answers as students hand them in, one to a task: of each set the references, then as many
+    notebooks as it takes to try all right answers of the corpus.
+    """
+    for problem_set in SETS:
+        names = registry.names(problem_set)
+        yield pytest.param([Entry(name, "reference") for name in names], id=f"{problem_set}-reference")
+        right = [[one for one in entries_of(name) if one.kind == "correct"] for name in names]
+        for in_full in (False, True):
+            columns = [[one for one in ones if one.in_full_alone == in_full] for ones in right]
+            for number, row in enumerate(zip_longest(*columns)):
+                marks = pytest.mark.full if in_full else ()
+                name = f"{problem_set}-{'full' if in_full else 'right'}-{number}"
+                yield pytest.param([one for one in row if one], marks=marks, id=name)
+
+
+@pytest.mark.parametrize("answers", list(submissions()))
+def test_right_answers_earn_everything_behind_the_walls(answers):
+    from autograder.judge.attempts import NotebookStep, run_all
+    from autograder.sample_class.run import launcher_for_our_own
+    from autograder.sandbox import Limits
+
+    cases, steps = {one.task: registry.get(one.task).cases(0) for one in answers}, []
+    for one in answers:
+        cells = cells_for(one.task) if one.name == "reference" else one.cells()
+        steps += [NotebookStep(f"{one.id}, cell {n}", "cell", text) for n, text in enumerate(cells)]
+        steps.append(NotebookStep(one.id, "task", task=one.task))
+    run = run_all(steps, cases, launcher_for_our_own(), Limits.of(200))
+    assert not run.reason, run.reason
+    for one in answers:
+        task = registry.get(one.task)
+        report = scoring.judge(task, cases[one.task], run.outcomes[one.task])
+        points = task.points_for() if one.name == "reference" else one.points
+        told = one.id, report.as_dict()["lines"], run.errors
+        assert report.score == pytest.approx(points, abs=0.05), told
+
+
+@pytest.mark.full
 @pytest.mark.parametrize("name", NAMES)
-def test_the_reference_solution_earns_every_point(name, seed):
-    report = report_on(name, *solution_of(name), seed=seed)
+def test_the_reference_solution_earns_every_point_in_a_notebook(name):
+    report = report_on(name, *solution_of(name), seed=20_261_121)
     assert report.score == registry.get(name).points_for(), report.as_dict()["lines"]
 
 
 @pytest.mark.parametrize(
     "entry",
-    [pytest.param(one, marks=pytest.mark.full if one.in_full_alone else ()) for one in ENTRIES],
+    [
+        pytest.param(one, marks=pytest.mark.full if one.in_full_alone else ())
+        for one in ENTRIES
+        if one.kind != "correct"
+    ],
     ids=lambda entry: entry.id,
 )
 def test_a_submission_gets_its_stated_score(entry):
-    if entry.kind == "correct":
-        report = behind_walls(entry)
-    else:
-        task, namespace = registry.get(entry.task), entry.namespace()
-        report = report_on(entry.task, namespace.get(task.entry), namespace.get(task.plan_entry))
-        namespace.clear()  # numba-cuda keeps a kernel, and a kernel all that its file defines
+    task, namespace = registry.get(entry.task), entry.namespace()
+    report = report_on(entry.task, namespace.get(task.entry), namespace.get(task.plan_entry))
+    namespace.clear()  # numba-cuda keeps a kernel, and a kernel all that its file defines
     assert report.score == pytest.approx(entry.points, abs=0.05), [
         (line.title, line.points, line.reason) for line in report.lines
     ]
     lost = [line.key for line in report.lines if line.state in ("partial", "lost")]
     for asked in required(entry.task):
         assert asked.get("lost without it", {}).get(entry.name, lost) == lost, asked["says"]
-
-
-def behind_walls(entry):
-    """The report on an answer that went the way of a submission; right ones must be right there, too."""
-    from autograder.judge.attempts import NotebookStep, run_all
-    from autograder.sample_class.run import launcher_for_our_own
-    from autograder.sandbox import Limits
-
-    cases = {entry.task: registry.get(entry.task).cases(0)}
-    steps = [NotebookStep(f"cell {n}", "cell", source=source) for n, source in enumerate(entry.cells())]
-    steps.append(NotebookStep("test", "task", task=entry.task))
-    run = run_all(steps, cases, launcher_for_our_own(), Limits.of(200))
-    return scoring.judge(registry.get(entry.task), cases[entry.task], run.outcomes[entry.task])
 
 
 @pytest.mark.parametrize("name", NAMES)
