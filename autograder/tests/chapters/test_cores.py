@@ -201,25 +201,25 @@ def test_littles_law_gives_the_57_instructions_and_the_70_warps():
 @pytest.mark.parametrize(("warps", "arithmetic"), [(1, 0), (8, 15), (16, 15), (8, 63), (16, 57), (16, 63)])
 def test_the_simulated_scheduler_stays_under_littles_law_and_far_from_full_on_it(warps, arithmetic):
     law = min(1.0, warps * (arithmetic + 1) / (700 + 4 * arithmetic))
-    share = chapter()["share_of_busy_ticks"](warps, arithmetic)
+    share = chapter()["share_of_busy_cycles"](warps, arithmetic)
     assert share <= law * 1.03 + 1 / 700  # the last round may be cut before its wait
     assert share > law * (0.95 if law < 0.6 else 0.9)
 
 
 def test_warps_in_step_cost_what_the_page_prints_and_only_in_step():
-    share = chapter()["share_of_busy_ticks"]
+    share = chapter()["share_of_busy_cycles"]
     assert round(100 * share(16, 63)) == 94
-    assert share(16, 63, ticks=100_000) == pytest.approx(share(16, 63), abs=0.01)  # it has settled
+    assert share(16, 63, cycles=100_000) == pytest.approx(share(16, 63), abs=0.01)  # it has settled
     assert share(16, 63, in_turn=True) == share_when_taking_turns(16, 63) == pytest.approx(0.59, abs=0.005)
     assert share_when_taking_turns(16, 63, ticks=100_000) == pytest.approx(0.60, abs=0.01)
-    assert share(16, 63, in_turn=True, apart=60) == 1  # "busy in every tick"
+    assert share(16, 63, in_turn=True, apart=60) == 1  # "busy in every cycle"
     apart = [share_when_taking_turns(16, 63, ticks=100_000, seed=seed) for seed in range(6)]
     assert min(apart) > 0.98  # from random starts, too
 
 
-def test_one_warp_by_hand_is_busy_in_2_percent_of_the_ticks():
-    assert chapter()["share_of_busy_ticks"](1, 15) == pytest.approx(16 / 760, rel=0.03)
-    assert "16 instructions in 760 ticks: it was busy in 2 %" in text()
+def test_one_warp_by_hand_is_busy_in_2_percent_of_the_cycles():
+    assert chapter()["share_of_busy_cycles"](1, 15) == pytest.approx(16 / 760, rel=0.03)
+    assert "16 instructions in 760 cycles: it was busy in 2 %" in text()
 
 
 @quiet
@@ -272,6 +272,37 @@ def test_the_published_times_that_the_text_quotes_are_those_of_the_figure():
     assert "in 13 µs if they lie there, and in 91 µs with the copies" in text()
 
 
+@pytest.mark.slow
+def test_the_live_curve_is_that_of_one_core_and_rises_with_the_work():
+    """On several threads of a busy machine a product of side 32 took 16 ms, and one of side 1,024 took 40."""
+    import torch
+
+    page, threads = jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells, torch.get_num_threads()
+    source = next(c.source for c in page if "def product_times" in c.source)
+    names = {"warplab": warplab}
+    exec(compile(source.replace("max_seconds=0.5", "max_seconds=0.1"), "02-cores.md", "exec"), names)
+    used = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    times = dict(zip(names["sides"], names["on_cpu"], strict=True))
+    assert used == 1
+    assert times[32] < 10 * times[16] and times[16] * 100 < times[1024] > times[512]
+
+
+def test_the_numbers_of_the_takeaways_are_computed():
+    boxes = re.findall(r":::\{admonition\} Takeaway (.*?) :::", text())
+    per_sm = 700 / GPU["boost_clock"].si * GPU["memory_bandwidth"].si / GPU["sms"].value
+    even = 1 / GPU["pcie_each_way"].si / (1 / CPU["peak_fp32"].si - 1 / GPU["peak_fp32"].si)
+    wait = f"{700e9 / GPU['boost_clock'].si:.0f} ns × {GPU['memory_bandwidth'].si / 1e12} TB/s"
+    assert f"{wait}, or {per_sm:,.0f} bytes" in boxes[1] and f"{per_sm / 128:.0f} warps" in boxes[1]
+    all_, fewer = (figures().resident_warps(registers, 0, 256) for registers in (32, 33))
+    assert f"With 32 registers a thread {all_} warps fit an SM of an H100, with 33 only {fewer}" in boxes[2]
+    assert f"is {even:.0f} FLOP for each byte" in boxes[3]
+    from warplab.figures.taken import taken
+
+    paths = {k: t for (_, k), t in taken("divergence", "H100").items()}
+    assert f"Thirty-two paths take {paths[32] / paths[1]:.1f} times as long" in text()
+
+
 def test_a_gpu_that_nobody_measured_gets_no_curve():
     figure = figures().crossover([16, 32], [1e-6, 2e-6])
     assert "none on this machine" in figure.body and "recorded ones follow" in figure.caption
@@ -315,4 +346,4 @@ def test_a_grid_that_is_too_large_costs_start_up_most_of_all_in_numba():
     rise = {name: round(many / few, 1) for name, (few, many) in issued.items()}
     assert rise == {"numba": 4.7, "C++": 2.5}
     assert "2.5-fold, not 4.7-fold" in text()
-    assert "div.s64" in profile("scale", 4, 256, x, out).ptx  # "by a division of 64-bit numbers"
+    assert "div.s64" in profile("scale", 4, 256, x, out).ptx  # "with a division of 64-bit numbers"

@@ -127,9 +127,9 @@ def test_the_server_answers_when_the_chapters_does(page):
 
 
 @pytest.mark.full
-def test_the_scheduler_issues_in_the_ticks_of_the_chapters(page):
-    data, parts = figures().scheduler(), ("wait_after", "next_ready", "share_of_busy_ticks")
-    share = functions("02-cores", *parts)["share_of_busy_ticks"]
+def test_the_scheduler_issues_in_the_cycles_of_the_chapters(page):
+    data, parts = figures().scheduler(), ("wait_after", "next_ready", "share_of_busy_cycles")
+    share = functions("02-cores", *parts)["share_of_busy_cycles"]
     settings = chosen(4, warps=range(1, 17), loads=range(1, 9), arithmetic=range(101))
     for setting, got in zip(settings, models(page("latency", data), "latency", settings, data), strict=True):
         assert got["share"] == share(**setting)

@@ -205,16 +205,16 @@ def anatomy():
 
 
 @plots.responsive
-def hiding(shares, load, alu):
-    """Simulated and predicted share of busy ticks.
+def hiding(shares, load, arithmetic):
+    """Simulated and predicted share of busy clock cycles.
 
-    shares: {arithmetic instructions for each load: [share of ticks that issue, for 1, 2, 3 ... warps]};
-    load, alu: ticks until the next instruction of the same warp may issue after a load, after arithmetic.
+    shares: {arithmetic instructions for each load: [share of cycles that issue, for 1, 2, 3 ... warps]};
+    load, arithmetic: cycles until the next instruction of the same warp may issue after each.
     """
     fig, ax = plots.new(plots.COLUMN, 3.5)
     for colour, (count, measured) in zip(("blue", "orange", "green"), shares.items(), strict=True):
         warps = np.arange(1, len(measured) + 1)
-        law = np.minimum(1, warps * (count + 1) / (load + count * alu))
+        law = np.minimum(1, warps * (count + 1) / (load + count * arithmetic))
         ax.plot(warps, 100 * law, color=COLOUR[colour], linewidth=1.4, linestyle=(0, (5, 3)))
         ax.plot(warps, 100 * np.array(measured), "o", color=COLOUR[colour], markersize=5)
         end = (len(measured), 100 * measured[-1])
@@ -222,7 +222,7 @@ def hiding(shares, load, alu):
             f"{count} for each load", end, (8, 0), textcoords="offset points", va="center", fontsize=10.5
         )
     top = max(len(measured) for measured in shares.values())
-    ax.set(xlim=(0, top * 1.38), ylim=(0, 107), xlabel="warps on one scheduler", ylabel="ticks that issue, %")
+    ax.set(xlim=(0, top * 1.38), ylim=(0, 107), xlabel="warps of a scheduler", ylabel="cycles that issue, %")
     ax.set_xticks(range(0, top + 1, 4))
     ax.grid(axis="y")
     said = "; ".join(
@@ -231,10 +231,10 @@ def hiding(shares, load, alu):
     )
     return plots.show(
         fig,
-        alt=f"Share of ticks in which a simulated scheduler issues, rising with the number of warps. {said}. "
+        alt=f"Share of cycles in which a simulated scheduler issues, rising with the count of warps. {said}. "
         "The points lie on Little's law or under it, most of all where it nears 100 %.",
         caption="Simulated (points) under Little's law (dashed), which is a bound. Sixteen warps hide a "
-        f"load of {load} ticks only if each brings enough arithmetic of its own.",
+        f"load of {load} cycles only if each brings enough arithmetic of its own.",
     )
 
 
@@ -295,13 +295,18 @@ def resident_warps(registers, shared, threads):
 
 @plots.responsive
 def crossover(sizes, cpu, gpu=None):
-    """Times of an n x n product on the CPU (live) and on the GPU (live, or None: not
+    """Times of an n x n product on one CPU core (live) and on the GPU (live, or None: not
     recorded yet), seconds.
     """
     fig, ax = plots.new(plots.COLUMN, 3.3)
     ax.plot(sizes, cpu, linestyle="-", linewidth=1.2, markersize=7, **plots.MARKERS["live"])
     ax.annotate(
-        "CPU, live", (sizes[-1], cpu[-1]), (-9, 3), textcoords="offset points", ha="right", fontsize=10.5
+        "one CPU core, live",
+        (sizes[-1], cpu[-1]),
+        (-9, 3),
+        textcoords="offset points",
+        ha="right",
+        fontsize=10.5,
     )
     if gpu is None:
         said = "GPU: none on this machine"
@@ -339,7 +344,7 @@ def crossover(sizes, cpu, gpu=None):
     times = ", ".join(f"n = {n}: {plots.duration(t)}" for n, t in zip(sizes, cpu, strict=True))
     return plots.show(
         fig,
-        alt=f"Time of one product of two n by n matrices. CPU, live: {times}. {said}.",
+        alt=f"Time of one product of two n by n matrices. One CPU core, live: {times}. {said}.",
         caption="Small products cost what a call costs, large ones what the arithmetic costs. "
         + (
             "No GPU was here to draw its curve: recorded ones follow."

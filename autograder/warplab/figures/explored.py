@@ -19,7 +19,7 @@ MODELS = {
     "llama-13b": {"parameters": 13e9, "layers": 40, "width": 5120},
     "llama-70b": {"parameters": 70e9, "layers": 80, "width": 8192},
 }
-LOAD, ALU = 700, 4  # ticks: an H100's load (dewing_latency), arithmetic (cuda_c_guide); chapter 2 cites both
+LOAD, ALU = 700, 4  # cycles: an H100's load (dewing_latency), arithmetic (cuda_c_guide); chapter 2 cites both
 
 
 def links():
@@ -114,20 +114,20 @@ def hiding(warps=4, arithmetic=15, rounds=2):
     chain = arithmetic * ALU
     for warp in range(warps):
         for turn in range(rounds):
-            start = warp + turn * (LOAD + chain)  # in turn, a tick apart
+            start = warp + turn * (LOAD + chain)  # in turn, a cycle apart
             ax.barh(warp, LOAD, left=start, height=0.12, color=COLOUR["gold"])
             ax.barh(warp, 8, left=start, height=0.7, color=COLOUR["orange"])
             ax.barh(warp, chain, left=start + LOAD, height=0.7, color=COLOUR["blue"])
-    ax.set(xlabel="clock ticks", ylim=(warps - 0.4, -0.6))
+    ax.set(xlabel="clock cycles", ylim=(warps - 0.4, -0.6))
     ax.set_yticks(range(warps), [f"warp {warp}" for warp in range(warps)])
     handles = [Rectangle((0, 0), 1, 1, color=COLOUR[c]) for c in ("orange", "gold", "blue")]
     plots.legend(fig, handles, ["load", "waiting for it", "arithmetic"])
     busy = warps * (arithmetic + 1) / (LOAD + chain)
     return plots.show(
         fig,
-        alt=f"{warps} warps on one scheduler: each loads, waits {LOAD} ticks, and computes for {chain}.",
+        alt=f"{warps} warps on one scheduler: each loads, waits {LOAD} cycles, and computes for {chain}.",
         caption=f"{warps} warps with {arithmetic} arithmetic instructions for each load: by Little's law the "
-        f"scheduler issues in at most {100 * busy:.0f} % of the ticks.",
+        f"scheduler issues in at most {100 * busy:.0f} % of the cycles.",
     )
 
 

@@ -1,12 +1,12 @@
-// Latency hiding: one warp scheduler, tick by tick. Who waits for a load, who computes, in which ticks an instruction is issued, and
-// Little's law as the bound. The rules are those of chapter 2's share_of_busy_ticks.
+// Latency hiding: one warp scheduler, cycle by cycle. Who waits for a load, who computes, in which cycles an instruction is issued, and
+// Little's law as the bound. The rules are those of chapter 2's share_of_busy_cycles.
 {
   const { made, words, picture, COLOURS, count } = explorables;
   const TICKS = 20000; // to get going, and as many to count
   const SEEN = 1800; // of them in the picture
 
-  // The share of ticks that issue, and the issues [tick, warp, place in the warp's round] from tick `from` to tick `to`. A round:
-  // `loads` loads, one a tick, the wait for the last, then `arithmetic` instructions in a chain.
+  // The share of cycles that issue, and the issues [cycle, warp, place in the warp's round] from cycle `from` to cycle `to`. A round:
+  // `loads` loads, one a cycle, the wait for the last, then `arithmetic` instructions in a chain.
   function play({ warps, loads, arithmetic }, { load, alu }, from = 0, to = 0) {
     const [ready, places, seen] = [new Int32Array(warps), new Int32Array(warps), []];
     let issued = 0;
@@ -46,7 +46,7 @@
     const row = Math.min(18, Math.max(9, 150 / warps));
     const left = 62;
     const x = (tick) => left + (Math.min(SEEN, Math.max(0, tick - TICKS)) / SEEN) * (width - left);
-    const nodes = [words(0, top + 12, `${count(SEEN)} ticks, a row for each warp`)];
+    const nodes = [words(0, top + 12, `${count(SEEN)} clock cycles, a row for each warp`)];
     const y = (warp) => top + 20 + warp * row;
     for (let warp = 0; warp < warps; warp++) {
       if (warp % Math.ceil(12 / row) === 0) nodes.push(words(left - 6, y(warp) + row / 2 + 4.5, `warp ${warp}`, { "text-anchor": "end", "font-size": 12 }));
@@ -74,7 +74,7 @@
       const high = 34 * Math.min(1, part);
       if (high > 0) nodes.push(made("rect", { x: left + (i * (width - left)) / bins, y: base + 34 - high, width: (width - left) / bins, height: high, fill: COLOURS.green }));
     });
-    [["orange", "load", 14], ["gold", "waiting for it", 3], ["blue", "arithmetic", 14], ["green", "ticks that issue", 14]].reduce(([at, line], [colour, text, thick]) => {
+    [["orange", "load", 14], ["gold", "waiting for it", 3], ["blue", "arithmetic", 14], ["green", "cycles that issue", 14]].reduce(([at, line], [colour, text, thick]) => {
       const wide = 32 + 7 * text.length;
       if (at + wide > width) [at, line] = [0, line + 20];
       nodes.push(made("rect", { x: at, y: line + 7 - thick / 2, width: 14, height: thick, fill: COLOURS[colour] }), words(at + 20, line + 12, text));
@@ -86,7 +86,7 @@
   function drawCurve(state, data, left, top, width, height) {
     const x = (warps) => left + 50 + ((warps - 1) / 15) * (width - 64);
     const y = (part) => top + 22 + (height - 62) * (1 - part);
-    const nodes = [words(left, top + 12, "share of ticks that issue")];
+    const nodes = [words(left, top + 12, "share of cycles that issue")];
     for (const part of [0, 0.25, 0.5, 0.75, 1]) {
       nodes.push(made("line", { x1: x(1), x2: x(16), y1: y(part), y2: y(part), stroke: "currentColor", "stroke-opacity": 0.13 }));
       nodes.push(words(left + 42, y(part) + 4.5, `${100 * part} %`, { "text-anchor": "end" }));
@@ -129,7 +129,7 @@
       return picture(width, beside ? bottom + 224 : bottom + 300, sentence, ...nodes);
     },
     say: ({ share: busy, law: bound, underWay, needed }, { warps }) =>
-      `${warps} ${warps === 1 ? "warp issues" : "warps issue"} in ${(100 * busy).toFixed(0)} % of the ticks; Little's law allows ${(100 * bound).toFixed(0)} %. `
+      `${warps} ${warps === 1 ? "warp issues" : "warps issue"} in ${(100 * busy).toFixed(0)} % of the cycles; Little's law allows ${(100 * bound).toFixed(0)} %. `
       + `Four such schedulers have at most ${count(underWay)} bytes of loads under way, ${(100 * underWay / needed).toFixed(0)} % of what all of an H100's HBM bandwidth needs.`,
   });
 }
