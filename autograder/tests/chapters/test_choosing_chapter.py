@@ -148,7 +148,7 @@ def test_what_fits():
 
 
 def test_the_bounds_that_tell_an_h100_from_an_a100():
-    flops, rate, readers = page()["flops"], page()["tokens_a_second"], page()["readers_on"]
+    flops, rate, readers = page()["flops"], page()["tokens_a_second"], page()["requests_on"]
     a100 = specs.get("a100-sxm")
     assert (readers(H100), readers(a100), readers(specs.get("t4"))) == (125, 125, 3)
     assert round(rate(H100, 125)) == 5265  # chapter 9's number
@@ -184,7 +184,7 @@ def test_buying():
 
 
 def test_energy_of_a_token():
-    rate, readers = page()["tokens_a_second"], page()["readers_on"]
+    rate, readers = page()["tokens_a_second"], page()["requests_on"]
     joules = {key: specs.get(key)["tdp"].si / rate(specs.get(key), readers(specs.get(key))) for key in SHELF}
     assert min(joules, key=joules.get) == "b200" and max(joules, key=joules.get) == "t4"
     epyc = specs.get("epyc-9654")

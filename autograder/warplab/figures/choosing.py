@@ -101,7 +101,7 @@ def pick(keys, jobs, cards_for):
         fig,
         alt="Table of cards needed and their lowest recorded price an hour, by job and card. "
         f"{'; '.join(said)}.",
-        caption="Computed, for ten readers of 1,000 tokens: cards needed and dollars an hour for all of "
+        caption="Computed, for ten requests of 1,000 tokens: cards needed and dollars an hour for all of "
         "them. Green: one card is enough. Framed: the lowest sum, links not considered.",
     )
 
@@ -120,8 +120,8 @@ def _draw_cell(ax, place, count, cost, best):
 
 @plots.responsive
 def tokens(keys, cost):
-    """Dollars a million tokens at the bandwidth's bound by card and offer: a lone reader and
-    a full memory. cost(offer, readers) -> dollars.
+    """Dollars a million tokens at the bandwidth's bound by card and offer: a lone request and
+    a full memory. cost(offer, requests) -> dollars.
     """
     fig, ax = plots.new(plots.COLUMN, 4.4)
     rows, said = [], []
@@ -163,12 +163,12 @@ def tokens(keys, cost):
         ax.plot([], [], "o", markersize=8, color=COLOUR["blue"])[0],
         ax.plot([], [], "o", **lone)[0],
     ]
-    plots.legend(fig, marks, ["memory full of readers", "one reader"])
+    plots.legend(fig, marks, ["memory full of requests", "one request"])
     return plots.show(
         fig,
         alt="Dollars for a million tokens by offer, computed from the bandwidth's bound, logarithmic. "
         f"{'; '.join(said)}.",
-        caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a reader, recorded prices: "
+        caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a request, recorded prices: "
         "no software can be cheaper on these terms. The batch counts most; after it, the provider.",
         evidence=["theory"],
     )
@@ -316,5 +316,5 @@ def day(came, run, answer):
         f"{run.replicas.max():.0f}. The highest 95th percentile of the latency is {'; '.join(said)}; the "
         f"shortest answer takes {answer:.1f} s.",
         caption="Simulated: replicas follow the day, paid before they are ready. Dashed: the shortest time "
-        "of an answer. Only the surge, faster than a cold start, makes readers wait.",
+        "of an answer. Only the surge, faster than a cold start, makes requests wait.",
     )
