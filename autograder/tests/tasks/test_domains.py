@@ -1,5 +1,6 @@
 """What a task may be asked for is declared once: its words stand in the text, its corners are drawn."""
 
+import math
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from test_tasks import NAMES, SETS
 
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry
-from warplab.tasks.declaration import DriverTask
+from warplab.tasks.declaration import DriverTask, KernelTask, Task
 from warplab.tasks.domain import BEYOND, BLOCK, DRAWERS, Choice, Values, Whole, places
 from warplab.tasks.ps13 import TrainingRun
 
@@ -76,6 +77,39 @@ def test_host_code_is_asked_for_one_number_more_than_a_block_has_threads():
                     assert BLOCK + 1 in axis.corners(np.random.default_rng(0)), (task.name, key)
                     asked.add(task.name)
     assert {"ps03/scan", "ps13/linear", "ps13/embedding"} <= asked
+
+
+def fits_tiles(task, case, side, drawn):
+    """Whether each side of its arrays that differs among the cases is a multiple of `side`."""
+    return not any(length % side for key, length in sides(task, case).items() if len(drawn[key]) > 1)
+
+
+def sides(task, case):
+    """{(name of an array, axis): length} of all arrays that a case passes in or wants back."""
+    arrays = {key: value if isinstance(value, list) else [value] for key, value in case.inputs.items()}
+    shapes = {(key, i): np.shape(one) for key, several in arrays.items() for i, one in enumerate(several)}
+    if isinstance(task, KernelTask):
+        shapes |= {key: shape for key, (shape, _) in task.result(case.inputs).items()}
+    return {(key, axis): n for key, shape in shapes.items() for axis, n in enumerate(shape)}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_who_is_wrong_wherever_a_size_fits_no_tile_keeps_no_more_than_what_the_engine_found_leaves(name):
+    """Rows that count must count at such sizes, too, where they are worth most of the task."""
+    task = registry.get(name)
+    cases, judged = task.cases(0), [item for item in task.items if item.kind != "time"]
+    if not any(item.kind == "structure" for item in judged):
+        return
+    drawn = {}
+    for case in cases:
+        for key, length in sides(task, case).items():
+            drawn.setdefault(key, set()).add(length)
+    for side in 16, 32:
+        lost = {case.item for case in cases if not fits_tiles(task, case, side, drawn)}
+        kept = math.fsum(item.points for item in judged if item.key not in lost)
+        assert not lost or kept <= Task.keeps["task"] * math.fsum(item.points for item in judged), (
+            f"only {sorted(lost)} have sizes that are no multiple of {side}"
+        )
 
 
 @pytest.mark.sampled(36)

@@ -238,7 +238,7 @@ class Undiverge(KernelTask):
             sky("odd", 1, 5),
             sky("odd", 2 * int(rng.integers(70, 130)) + 1, int(rng.integers(3, 9))),
             sky("odd", 129, 4),
-            sky("uniform", 256 * int(rng.integers(3, 6)), 96),
+            sky("uniform", 256 * int(rng.integers(3, 6)) - 1, 96),  # no multiple of anything
         ]
 
     def at(self, rng, place):
@@ -516,8 +516,8 @@ class Dimming(KernelTask):
             exposures("right", 1, 2),
             exposures("right", 2 * int(rng.integers(500, 1500)) + 1, 5),
             exposures("right", 100, 4),
-            exposures("once", THREADS * 32, 8),
-            exposures("single", THREADS * 8, 1),
+            exposures("once", THREADS * 32 - 8, 8),  # the last block is not full
+            exposures("single", THREADS * 8 - 8, 1),
         ]
 
     def at(self, rng, place):

@@ -570,9 +570,10 @@ class Int8Matmul(KernelTask):
             self.matrices(rng, "ragged", 1, 1, 1),
             self.matrices(rng, "ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(9, 20) + 1),
             self.matrices(rng, "ragged", 2 * rng.integers(4, 20) + 1, 5, 16),
-            self.matrices(rng, "words", 32, 48, 32),
-            self.matrices(rng, "dp4a", 48, 32, 32),
-            self.matrices(rng, "sectors", 48, 64, 32),
+            # What is counted is counted where half a tile hangs over on each side.
+            self.matrices(rng, "words", 56, 56, 56),
+            self.matrices(rng, "dp4a", 56, 40, 56),
+            self.matrices(rng, "sectors", 40, 56, 40),
         ]
 
     def fits(self, place):
@@ -605,28 +606,32 @@ class Int8Matmul(KernelTask):
         return {"Y": sums.astype(np.int64)}
 
     def bounds(self, inputs):
-        """For 32 products of words: two loads, each of one wavefront, and two more for every 16 from memory,
-        which count three times: 2.4, and 2.75 if half of the threads fetch. A kernel that asks memory each
-        time has 6; 8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps, 11 where
-        the loop is not unrolled; 21 by bytes, 28 where words are taken apart. Sectors: 16 words of 16 + 16
-        rows a block; tables of 16 bytes a row use half of each sector, and a kernel without tables fetches 9
-        to 36 times as many.
+        """For 32 products of words, those of the zeros that fill the tables up among them: two loads, each of
+        one wavefront, and two more for every 16 from memory, which count three times: 2.4, and 2.75 if half
+        of the threads fetch. 8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps,
+        11 where the loop is not unrolled; 28 where words are taken apart. A kernel without tables leaves the
+        zeros out: points run out below its 6 wavefronts and, by bytes, its 21 instructions for each word of
+        a warp that has a row. Sectors: the words of 16 + 16 rows a block; tables of 16 bytes a row use half
+        of each sector, and a kernel without tables fetches 9 to 36 times as many.
 
         Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs
         on Tensor Cores, which this kernel does not use). Two reads from a table for four multiply-adds allow
         half of the FP32 peak: a ratio of 2, and up to 6 earns everything. Provisional: not yet recorded on a
         GPU.
         """
-        steps = inputs["m"] * inputs["n"] * inputs["words"] / 32
-        sectors = steps / 8 / BLOCK * 2 * 32
+        m, n, words = (inputs[name] for name in ("m", "n", "words"))
+        down, across = -(-m // BLOCK), -(-n // BLOCK)
+        steps = 8 * down * across * BLOCK * -(-words // BLOCK)
+        without_zeros = -(-m // 2) * across * words
+        sectors = words / 8 * (m * across + n * down)
         return {
             "words": Bound(
                 f"{3 * 'global_read.requests + '}shared_read.wavefronts",
                 2.8 * steps,
-                5 * steps,
+                5 * without_zeros,
                 "wavefronts at the tables, and three for each request to memory",
             ),
-            "dp4a": Bound("warp_instructions", 12 * steps, 18 * steps, "instructions of warps"),
+            "dp4a": Bound("warp_instructions", 12 * steps, 18 * without_zeros, "instructions of warps"),
             "sectors": Bound("global_read.sectors", 1.1 * sectors, 1.9 * sectors, "sectors read"),
             "time": Bound("time.ratio_low", 6.0, 20.0, "times the time of the library's FP32"),
         }

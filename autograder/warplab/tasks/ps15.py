@@ -142,8 +142,8 @@ class RowEnergy(KernelTask):
             drawn("ragged", ROWS + rng.integers(26, ROWS), COLS * rng.integers(4, 8) + 4),
             drawn("ragged", 2 * ROWS + rng.integers(1, 8), COLS * 3 - 4 * rng.integers(1, 15)),
             drawn("ragged", rng.integers(1, 8), 4 * rng.integers(1, 8)),
-            drawn("requests", 2 * ROWS, COLS * 6),
-            drawn("banks", 2 * ROWS, COLS * 4),
+            drawn("requests", 2 * ROWS - 8, COLS * 6 - 12),  # the last tiles reach beyond x
+            drawn("banks", 2 * ROWS - 8, COLS * 4 - 12),
         ]
 
     def fits(self, place):
@@ -173,7 +173,7 @@ class RowEnergy(KernelTask):
         the sums of a tile in shared memory 32 more. A thread that goes along a row of its own takes 32
         wavefronts for 32 numbers.
         """
-        tiles = inputs["rows"] // ROWS * (inputs["cols"] // COLS)
+        tiles = -(-inputs["rows"] // ROWS) * -(-inputs["cols"] // COLS)
         box, wavefronts = ROWS * COLS * 4, tiles * ROWS * COLS / 32
         return {
             "requests": Bound(
