@@ -103,6 +103,12 @@ def test_three_sizes_have_three_limits():
     names = page("def step_takes", net=fresh())
     limits = [max(takes, key=takes.get) for takes in names["rows"].values()]
     assert limits == ["launches", "products", "products"]
+    own = next(iter(names["rows"].values()))
+    assert [f"{1e6 * own[what]:.3g}" for what in ("launches", "AdamW")] == ["17.5", "0.0803"]
+    assert (
+        own["AdamW"] > own["products"]
+        and "17.5 µs of launches; its next largest item, AdamW, is 0.08 µs" in TEXT
+    )
     assert names["rows"]["10.1 billion"]["launches"] < 0.01 * names["rows"]["10.1 billion"]["products"]
 
 

@@ -686,7 +686,7 @@ def sizes(rows):
             )  # fmt: skip
     ax.set_xscale("log")
     ax.set(xlim=(1e-8, 30), ylim=(len(rows) - 0.5, -0.5), xlabel="seconds of a step, at least")
-    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set_yticks(range(len(rows)), [f"{name}\nparameters" for name in rows])
     ax.tick_params(axis="y", length=0)
     handles = [ax.plot([], [], "o", markersize=9, color=COLOUR[colour])[0] for colour in colours.values()]
     ax.grid(axis="x")
