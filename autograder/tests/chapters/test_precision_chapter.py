@@ -14,6 +14,7 @@ import torch
 from conftest import ROOT
 
 import warplab
+from warplab.evidence.measure import records
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
@@ -575,8 +576,8 @@ def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
 
 def test_our_records_are_as_the_page_reads_them():
     """Shares of the dense peak on the H200 at side 4,096; a training step's gains by width."""
-    said = figures().formats(4096, "NVIDIA H200", "h200-sxm").alt
-    share = {name: float(of) for name, of in re.findall(r"([^:;.]+): [\d,]+, ([\d.]+)% of", said)}
+    alt = figures().formats(4096, "NVIDIA H200", "h200-sxm").alt
+    share = {name: float(of) for name, of in re.findall(r"([^:;.]+): [\d,]+, ([\d.]+)% of", alt)}
     share = {name.strip(): of for name, of in share.items()}
     assert all(
         66 <= of <= 81 for name, of in share.items() if name.startswith("library") and "INT8" not in name
@@ -584,3 +585,12 @@ def test_our_records_are_as_the_page_reads_them():
     assert share["library, INT8"] < 50
     gains = figures().by_width("NVIDIA H200").alt
     assert "TF32 256: 1.03" in gains and "BF16 256: 0.92" in gains and "2,048: 8.91" in gains
+
+    def taken(experiment):
+        record = next(r for r in records(experiment) if r.device == "NVIDIA H200")
+        return {(p.series, p.x): p.median for p in record.points}
+
+    steps, products = taken("training_by_format"), taken("matmul_by_size")
+    for_a_step = [f"{1e3 * steps['bf16', width]:.1f} ms at width {width}" for width in (256, 512)]
+    small = products["torch fp32", 256] / products["torch bf16", 256]
+    said(*for_a_step, f"only {small:.1f} times as fast", "8.9 times as fast")
