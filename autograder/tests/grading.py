@@ -1,20 +1,28 @@
 """What the grading tests share: a tiny course with two tasks that need no kernel, and ways to hand in."""
 
 import contextlib
+import csv
+import io
 import json
 import shutil
 from pathlib import Path
 
 import pytest
 
-from autograder import grade
+from autograder import cli, grade
+from autograder.judge.attempts import NotebookStep, run_all
+from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
+from autograder.results import Results
 from autograder.sample_class.build import without_markers
+from autograder.sandbox import Unsafe
+from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Defect, Malformed, checked
 from autograder.workers import machine_judge
 from autograder.workers.pool import Threads
+from warplab.tasks import registry, scoring
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,11 +111,33 @@ def read_here(data, assignment, process):
         raise Malformed([Defect(problem.code, str(problem))]) from None
 
 
+def full_marks(assignment, *_):
+    """Stands in for judge_notebook: every test passes, and the written answer waits."""
+    return verdict_of(assignment, {spec.grade_id: spec.points for spec in assignment.graded()})
+
+
+def verdict_of(assignment, points, isolation="in this process"):
+    """A Verdict with so many points for each cell that a machine grades."""
+    cells = {}
+    for spec in assignment.graded():
+        got = None if spec.kind == "manual" else points[spec.grade_id]
+        state = "manual" if got is None else "full" if got == spec.points else "partial" if got else "lost"
+        cells[spec.grade_id] = CellVerdict(spec.grade_id, got, spec.points, state, spec.task, spec.rubric)
+    return Verdict("graded", "", cells, isolation, 0.1)
+
+
 @contextlib.contextmanager
-def judged_here(judge):
-    """Grading starts no process: notebooks are read here, and `judge` stands in for judge_notebook."""
+def one_course_version():
+    """The key of a result holds a hash of our own sources, which somebody may be editing meanwhile."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("autograder.results.course_version", lambda: "test")
+        yield
+
+
+@contextlib.contextmanager
+def judged_here(judge=full_marks):
+    """Grading starts no process: notebooks are read here, and `judge` stands in for judge_notebook."""
+    with one_course_version(), pytest.MonkeyPatch.context() as patch:
         patch.setattr(machine_judge, "reader", contextlib.nullcontext)
         patch.setattr(machine_judge, "read_submission", read_here)
         patch.setattr(machine_judge, "judge_notebook", judge)
@@ -118,3 +148,61 @@ def grading(root, name, submissions, out, *, sandbox=None, jobs=1, pool=None, ha
     """A Grading with what `asked` names, in `jobs` threads behind the walls of `sandbox`."""
     pool = pool or Threads(sandbox or grade.choose(), jobs)
     return grade.Grading(root, name, submissions, out, grade.Asked(**asked), pool=pool, happened=happened)
+
+
+def launcher_here():
+    """The sandbox of this machine, or an ordinary process where there is none."""
+    try:
+        return choose()
+    except NoSandbox:
+        return Unsafe()
+
+
+def run_notebook(steps, launcher, limits):
+    """(Run, {task: score}) of cells given as text and tasks given by name; every case has an outcome."""
+    made = [
+        NotebookStep(str(number), "task", task=what)
+        if "/" in what and "\n" not in what and " " not in what
+        else NotebookStep(str(number), "cell", source=what)
+        for number, what in enumerate(steps)
+    ]
+    cases = {step.task: registry.get(step.task).cases(3) for step in made if step.kind == "task"}
+    done = run_all(made, cases, launcher, limits)
+    scores = {}
+    for name, mine in cases.items():
+        assert sorted(one.case for one in done.outcomes[name]) == sorted(case.name for case in mine)
+        scores[name] = scoring.judge(registry.get(name), mine, done.outcomes[name]).score
+    return done, scores
+
+
+def rows_of(out, name="grades.csv"):
+    """{student: line} of the table of grades in a folder."""
+    with open(Path(out) / name, newline="") as table:
+        return {row["student_id"]: row for row in csv.DictReader(table)}
+
+
+def record(student, name, **more):
+    """What a judge stores of a submission of which no test looks closer."""
+    known = {"key": "k", "status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
+    return {"student": student, "assignment": name, "verdict": None} | known | more
+
+
+def enter(grades, student, assignment, document, **more):
+    """Store a judged notebook and its record, as far as what is made of them afterwards needs it."""
+    name = assignment.name
+    hand_in(grades / "autograded", student, document, f"{name}/{assignment.filename}")
+    Results(grades, name).write(student.replace("/", "_"), record(student, name, **more))
+
+
+def command(folder, *words):
+    """`autograder ...` in a folder, in this process: (exit status, what it printed, what it complained)."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr("sys.argv", ["autograder", *map(str, words)])
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            with pytest.raises(SystemExit) as left:
+                cli.main()
+    told = out.getvalue(), err.getvalue()
+    assert "Traceback" not in "".join(told)
+    return left.value.code or 0, *told

@@ -1,13 +1,12 @@
 """Changes after hand-in: previewed, made, taken back; a tiny course, judged in this process."""
 
-import csv
 import re
 import shutil
 from dataclasses import asdict
 from datetime import datetime
 
 import pytest
-from grading import answers, grading, hand_in, judged_here, make_course, notebook
+from grading import answers, grading, hand_in, judged_here, make_course, notebook, rows_of
 from typer.testing import CliRunner
 
 from autograder.cli import app
@@ -62,10 +61,13 @@ def graded(tmp_path_factory):
         grade(folder)
         with CourseGradebook(folder / "grades") as book:
             for student, points in by_hand.items():
-                edits = {"score explain": points, "comment explain": "[1] +3: the host\n[2] +1: waits"}
+                edits = {"comment explain": "[1] +3: the host\n[2] +1: waits\n<script>"}
+                edits |= {"score explain": points}
                 book.enter_again(assignment, student, HELD[student], edits)
         grade(folder)
         assert scores(folder) == {"ada": (31, 35), "bob": (18, 35)}
+        for text in ("31 of 35 points", "graded by hand: 4 of 5 points", "[2] +1: waits\n&lt;script&gt;"):
+            assert text in page(folder, "ada")
         yield folder, judge
 
 
@@ -89,10 +91,8 @@ def grade(root, **asked):
 
 def scores(root):
     """{student: (score, of how many)} in grades.csv."""
-    with open(root / "grades/grades.csv", newline="") as table:
-        return {
-            row["student_id"]: (float(row["score"]), float(row["max_score"])) for row in csv.DictReader(table)
-        }
+    lines = rows_of(root / "grades").items()
+    return {student: (float(row["score"]), float(row["max_score"])) for student, row in lines}
 
 
 def say(root, *words, status=0):

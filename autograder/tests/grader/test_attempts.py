@@ -3,12 +3,11 @@ stays, and every case has an outcome.
 """
 
 import pytest
+from grading import run_notebook
 
 from autograder.judge.attempts import MAX_ATTEMPTS, NotebookStep, run_all
-from autograder.judge.process import NotStarted
 from autograder.sandbox import Limits, Unsafe
-from autograder.sandbox.launcher import StartError
-from warplab.tasks import registry, scoring
+from warplab.tasks import registry
 
 NAME, OTHER = "ps01/launch_plan", "ps01/time_it"
 RIGHT = """
@@ -21,21 +20,7 @@ LIMITS = Limits(step_seconds=10)
 
 
 def run(*steps):
-    """(Run, {task: score}) of cells given as text and tasks given by name."""
-    made = [
-        NotebookStep(f"{n}", "task", task=what)
-        if what in (NAME, OTHER)
-        else NotebookStep(f"{n}", "cell", source=what)
-        for n, what in enumerate(steps)
-    ]
-    cases = {what: registry.get(what).cases(3) for what in steps if what in (NAME, OTHER)}
-    done = run_all(made, cases, Unsafe(), LIMITS)
-    for name, mine in cases.items():
-        assert sorted(outcome.case for outcome in done.outcomes[name]) == sorted(case.name for case in mine)
-    return done, {
-        name: scoring.judge(registry.get(name), mine, done.outcomes[name]).score
-        for name, mine in cases.items()
-    }
+    return run_notebook(steps, Unsafe(), LIMITS)
 
 
 def test_what_was_earned_before_the_process_ended_stays_earned():
@@ -63,17 +48,6 @@ def test_a_notebook_that_only_ends_is_given_up():
     assert scores == {NAME: 0}
     assert f"gave up after {MAX_ATTEMPTS} crashes or timeouts" in done.reason
     assert "not reached" in done.outcomes[NAME][0].error
-
-
-def test_a_process_that_cannot_be_started_is_nobodys_grade():
-    class Broken(Unsafe):
-        def launch(self, *_):
-            raise StartError("no more processes")
-
-    with pytest.raises(NotStarted, match="did not come up: no more processes"):
-        run_all(
-            (NotebookStep("t", "task", task=NAME),), {NAME: registry.get(NAME).cases(3)}, Broken(), LIMITS
-        )
 
 
 @pytest.mark.parametrize("task, roles", [(NAME, ["student"]), ("ps01/grayscale", ["student", "executor"])])

@@ -7,11 +7,11 @@ that the submission must get.
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import pytest
-from corpus_files import CORPUS, attacks, stated
+from corpus_files import attacks, stated
+from grading import launcher_here
 
 from autograder.judge.attempts import NotebookStep, run_all
-from autograder.sandbox import Limits, Unsafe
-from autograder.sandbox.choose import NoSandbox, choose
+from autograder.sandbox import Limits
 from warplab.tasks import registry, scoring
 
 LIMITS = Limits(step_seconds=8, total_seconds=60, memory_mib=3072)
@@ -27,11 +27,7 @@ NEEDS_WALLS = {"cheat_asks_the_reference"}
 
 @pytest.fixture(scope="module")
 def launcher():
-    """The sandbox of this machine, or an ordinary process where there is none."""
-    try:
-        return choose()
-    except NoSandbox:
-        return Unsafe()
+    return launcher_here()
 
 
 def submitted(path, launcher):
@@ -72,9 +68,3 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):
     )
     if name != "ps01/launch_plan":
         assert reports["ps01/launch_plan"].score == 15, "another task of the same notebook lost points"
-
-
-def test_there_are_at_least_fifty_attacks_and_make_test_samples_a_third_of_them():
-    tried = [not parameter.marks for parameter in attacks("boundary")]
-    assert len(tried) == len(list((CORPUS / "boundary").glob("*/*/*.py"))) >= 50
-    assert len(tried) / 3 < sum(tried) < len(tried)

@@ -2,38 +2,30 @@
 together it costs no more time, messages and memory than sandbox/limits.py says. What was finished counts.
 """
 
-import csv
 import json
 import os
-import resource
-import runpy
 import subprocess
 import sys
 import time
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
 import pytest
-from conftest import TESTS
-from grading import answers, hand_in, make_course, notebook
+from grading import launcher_here, run_notebook
 
 from autograder.judge import timed_rows
-from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.budget import Budget, Lost, UsedUp
 from autograder.judge.process import NotStarted, Process
 from autograder.sandbox import Limits, Unsafe, held_memory, processor_time
-from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError
 from autograder.sandbox.messages import Cell, Executed
 from autograder.sandbox.processor_time import ProcessorTime
 from warplab.crossing.device_client import VirtualDeviceError
 from warplab.crossing.virtual_device import DeviceTiming, VirtualDevice, Work
-from warplab.tasks import registry, scoring
+from warplab.tasks import registry
 
-CORPUS = TESTS / "corpus"
 PLAN, RING, AXPY, OVERLAP = "ps01/launch_plan", "example/ring", "example/axpy", "example/overlap"
 LIMITS = Limits(step_seconds=2, total_seconds=5)
 END = 15.0  # seconds for the last process to be gone; the slowest that was found took 8, on a busy machine
@@ -103,30 +95,11 @@ WORST = {
 
 @pytest.fixture(scope="module")
 def launcher():
-    """The sandbox of this machine, or an ordinary process where there is none."""
-    try:
-        return choose()
-    except NoSandbox:
-        return Unsafe()
+    return launcher_here()
 
 
 def run(steps, launcher, limits=LIMITS):
-    """(Run, {task: score}) of cells given as text and tasks given by name."""
-    made = [
-        NotebookStep(str(number), "task", task=what)
-        if "/" in what and "\n" not in what and " " not in what
-        else NotebookStep(str(number), "cell", source=what)
-        for number, what in enumerate(steps)
-    ]
-    cases = {step.task: registry.get(step.task).cases(3) for step in made if step.kind == "task"}
-    done = run_all(made, cases, launcher, limits)
-    for name, mine in cases.items():
-        assert sorted(one.case for one in done.outcomes[name]) == sorted(case.name for case in mine)
-    scores = {
-        name: scoring.judge(registry.get(name), mine, done.outcomes[name]).score
-        for name, mine in cases.items()
-    }
-    return done, scores
+    return run_notebook(steps, launcher, limits)
 
 
 IN_EVERY_TEST = ("a kernel that never ends", "a hundred children that loop")
@@ -156,65 +129,6 @@ def test_a_class_takes_as_many_totals_as_it_has_submissions_a_job(launcher):
         ran = list(jobs.map(lambda _: run(WORST["every cell loops"], launcher)[0].status, range(6)))
     assert ran == ["timeout"] * 6
     assert time.monotonic() - began < 3 * LIMITS.total_seconds + END
-
-
-WORST_IN_A_CLASS = (
-    *("cells/thirty_gigabytes", "cells/thirty_gigabytes_in_pieces", "cells/fork_bomb", "cells/fifty_daemons"),
-    *("cells/fifty_megabytes_of_output", "cells/loops_and_ignores_signals", "cells/a_million_files"),
-    *("cells/deletes_everything", "notebooks/import_chains", "notebooks/giant_json"),
-)
-
-
-@pytest.mark.full
-def test_ten_of_the_worst_cost_a_class_of_thirty_their_budgets_and_no_grade(launcher, tmp_path):
-    """Twenty honest students alone, then with ten attackers among them, each graded by the command."""
-    if not launcher.isolation.startswith("sandboxed"):
-        pytest.skip(f"needs a sandbox: {launcher.isolation}")
-    root, assignment = make_course(tmp_path / "course")
-    right = answers(root)
-    for number in range(20):
-        honest = (
-            notebook(assignment, **right) if number % 2 else notebook(assignment, time_it=right["time_it"])
-        )
-        hand_in(root / "alone", f"{number:02}", honest)
-        hand_in(root / "all", f"{number:02}", honest)
-    for number, name in enumerate(WORST_IN_A_CLASS):
-        path, student = CORPUS / f"{name}.py", f"{2 * number:02} {Path(name).name}"
-        if name.startswith("cells"):
-            hand_in(root / "all", student, notebook(assignment, **right | {"launch_plan": path.read_text()}))
-            continue
-        (root / "all" / student).mkdir()
-        made = runpy.run_path(str(path))["submission"](notebook(assignment, **right), root / "all" / student)
-        if made is not None:
-            hand_in(root / "all", student, made)
-
-    def graded(folder):
-        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        command = [
-            sys.executable,
-            "-m",
-            "autograder.cli",
-            "grade",
-            "ps01",
-            "--course",
-            root,
-            "--Grade.time_limit=3",
-        ]
-        command += ["--submissions", root / folder, "--out", tmp_path / folder, "--Grade.jobs=2"]
-        subprocess.run([*map(str, command)], check=True, capture_output=True)
-        took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-        used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        with open(tmp_path / folder / "grades.csv", newline="") as file:
-            rows = {row["student_id"]: (row["status"], row["score"]) for row in csv.DictReader(file)}
-        load = os.getloadavg()[0]
-        print(f"{folder}: {took:.0f} s, {used:.0f} s of the processor outside the jails, load {load:.1f}")
-        return took, rows
-
-    alone, expected = graded("alone")
-    took, rows = graded("all")
-    assert {one: rows[one] for one in expected} == expected and len(rows) == 30
-    assert set(expected.values()) == {("graded", "30"), ("graded", "15")}
-    assert took < 2 * alone + len(WORST_IN_A_CLASS) * (Limits.of(3).total_seconds + END) / 2
 
 
 def test_the_total_is_told_and_what_was_finished_counts():
@@ -277,10 +191,13 @@ def test_a_start_that_fails_while_there_is_time_is_the_machines_fault():
             running.stand = stand
             return running
 
-    from autograder.judge.process import NotStarted
+    class Unlaunched(Unsafe):
+        def launch(self, *_):
+            raise StartError("no more processes")
 
-    with pytest.raises(NotStarted, match="no more processes"):
-        run([RIGHT, PLAN], Broken())
+    for launcher in (Broken(), Unlaunched()):
+        with pytest.raises(NotStarted, match="did not come up: .*no more processes"):
+            run([RIGHT, PLAN], launcher)
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,13 @@
 """What a class predicted: read from the judge's notebooks, held against what is counted, worth nothing."""
 
-import json
-
 import pytest
 import yaml
 from corpus_files import SOLUTIONS
+from grading import enter
 
 from autograder.class_report.predictions import KEY, Predicted, predictions, value_of
 from autograder.layout import SOLUTIONS as FOLDER
 from autograder.layout import load_assignment
-from autograder.results import Results
 from warplab.puzzles.prediction import how_far
 
 ROOT = SOLUTIONS["ps04"].parents[1]
@@ -33,11 +31,7 @@ def graded(tmp_path):
         text = text.replace('"sectors": ...', f'"sectors": {sectors}')
         more = "" if student != "eve" else '\npredict({"requests": 1, "' + EVIL + '": 1}, print)'
         cells = [{"source": [text, more], "metadata": {}, "cell_type": "code", "id": "c"}]
-        path = tmp_path / "autograded" / student / "ps04" / assignment.filename
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"cells": cells}))
-        known = {"assignment": "ps04", "key": "k", "status": "graded", "verdict": {}}
-        Results(tmp_path, "ps04").write(student, {"student": student, **known})
+        enter(tmp_path, student, assignment, {"cells": cells}, verdict={})
     return assignment, tmp_path
 
 

@@ -4,9 +4,8 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from grading import hand_in, make_course
+from grading import command, hand_in, make_course, record
 
-from autograder import cli
 from autograder.class_report import write_report
 from autograder.class_report.overview import overview, pattern_of
 from autograder.gradebook import CourseGradebook
@@ -62,21 +61,10 @@ def graded(tmp_path_factory):
                 student == "ada"
             )
             verdict = {"status": "graded", "reason": "", "cells": judged, "isolation": "", "seconds": 1.0}
-            Results(out, "ps01").write(
-                f"s{number}",
-                {
-                    "student": student,
-                    "assignment": "ps01",
-                    "key": "k",
-                    "status": "graded",
-                    "reason": "",
-                    "notes": [f"put right: {EVIL}"] if student == EVIL else [],
-                    "isolation": "unsafe (no sandbox)" if student == "cy" else "sandboxed",
-                    "verdict": verdict,
-                },
-            )
-        bad = {"student": "eve", "assignment": "ps01", "key": "k", "status": "malformed", "reason": "no JSON"}
-        Results(out, "ps01").write("eve", bad | {"notes": [], "isolation": "", "verdict": None})
+            more = {"notes": [f"put right: {EVIL}"]} if student == EVIL else {}
+            more |= {"isolation": "unsafe (no sandbox)"} if student == "cy" else {}
+            Results(out, "ps01").write(f"s{number}", record(student, "ps01", verdict=verdict, **more))
+        Results(out, "ps01").write("eve", record("eve", "ps01", status="malformed", reason="no JSON"))
     hand_in(out / "feedback", "ada", "<html>", "ps01/ps01_tiny.html")
     return root, assignment, out
 
@@ -183,21 +171,13 @@ def test_the_feedback_pages_that_are_there_are_linked(page):
     assert "20 (+5 open)" in page and "malformed" in page
 
 
-def test_the_command_writes_it_where_the_grades_are(graded, monkeypatch, capsys):
-    monkeypatch.chdir(graded[0])
-
-    def run(*words):
-        monkeypatch.setattr("sys.argv", ["autograder", "report", *words])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return left.value.code or 0, capsys.readouterr()
-
-    status, told = run()
-    assert status == 0 and told.out == "grades/class_report.html: ps01\n"
-    status, told = run("--grades", "nowhere")
-    assert status == 2 and "no gradebook in nowhere" in told.err
-    status, told = run("ps09")
-    assert status == 2 and 'unknown assignment "ps09"' in told.err
+def test_the_command_writes_it_where_the_grades_are(graded):
+    told = command(graded[0], "report")
+    assert told == (0, "grades/class_report.html: ps01\n", "")
+    status, _, told = command(graded[0], "report", "--grades", "nowhere")
+    assert status == 2 and "no gradebook in nowhere" in told
+    status, _, told = command(graded[0], "report", "ps09")
+    assert status == 2 and 'unknown assignment "ps09"' in told
 
 
 @pytest.mark.sampled(2)

@@ -4,6 +4,7 @@ import csv
 
 import pytest
 from grading import make_course
+from grading import record as record_of
 
 from autograder.class_report.class_table import pseudonyms, rankings, write_table
 from autograder.results import Results
@@ -34,17 +35,7 @@ def record(student, sectors, right="full", case=CASE, task=TASK):
         },
     ]
     verdict = {"cells": {"c": {"task": task, "lines": lines}}}
-    return {
-        "student": student,
-        "assignment": "ps01",
-        "key": "k",
-        "status": "graded",
-        "reason": "",
-        "notes": [],
-    } | {
-        "isolation": "sandboxed",
-        "verdict": verdict,
-    }
+    return record_of(student, "ps01", verdict=verdict)
 
 
 def test_who_counts_least_stands_first_and_a_wrong_result_or_another_case_in_no_place():

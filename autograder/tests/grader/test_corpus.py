@@ -10,10 +10,8 @@ and ranks are in `corpus/boundary` (test_boundary.py), those of kernels on their
 
 import ast
 import contextlib
-import csv
 import ctypes
 import hashlib
-import json
 import os
 import re
 import runpy
@@ -26,7 +24,7 @@ from pathlib import Path
 import forked_commands
 import pytest
 from corpus_files import CORPUS, attacks
-from grading import TINY, answers, hand_in, make_course, notebook
+from grading import TINY, answers, hand_in, make_course, notebook, rows_of
 from nbgrader.api import Gradebook
 
 import autograder
@@ -207,9 +205,9 @@ def graded(tmp_path_factory, request):
         finally:
             ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
         called = callers()
-    with open(root / "grades" / "grades.csv", newline="") as file:
-        rows = {row["student_id"]: row for row in csv.DictReader(file)}
-    print(f"{len(rows)} submissions graded in {seconds:.0f} s")
+    rows = rows_of(root / "grades")
+    isolation = {row["isolation"] for row in rows.values()} - {""}
+    print(f"{len(rows)} submissions graded in {seconds:.0f} s as uid {os.geteuid()}, {isolation}")
     return {
         "root": root,
         "attackers": attackers,
@@ -235,6 +233,8 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(graded, path):
 @pytest.mark.slow
 def test_no_attack_stops_the_run(graded):
     assert graded["done"].returncode == 0, graded["done"].stderr[-2000:]
+    ends = 100 + 15  # seconds of a submission's whole budget, and for its last process to be gone
+    assert graded["seconds"] < 60 + (len(graded["attackers"]) + 3) * ends / 2, "two at a time"
     assert set(graded["rows"]) == {path.stem for path in graded["attackers"]} | {*BYSTANDERS, LATE}
 
 
@@ -313,12 +313,3 @@ def test_every_attack_is_in_the_table_and_every_row_has_a_file():
     there = {str(path.relative_to(CORPUS)) for path in (*CELLS, *NOTEBOOKS, *BOUNDARY, *TIMED)}
     assert named - there == set(), "rows without a file"
     assert there - named == set(), "files without a row"
-
-
-def test_there_are_at_least_seventy_attacks_of_every_outcome():
-    assert len({*CELLS, *NOTEBOOKS, *BOUNDARY, *TIMED}) >= 70
-    tried = {stated(one.values[0])[1] for one in attacks("cells", "notebooks") if not one.marks}
-    assert tried == {"graded", "timeout", "crashed", "malformed", "missing"}
-    for path in (*CELLS, *NOTEBOOKS):
-        stated(path)
-    assert json.dumps([path.stem for path in (*CELLS, *NOTEBOOKS)]).isascii()

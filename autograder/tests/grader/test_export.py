@@ -5,11 +5,10 @@ import io
 import shutil
 
 import pytest
-from grading import make_course
+from grading import command, make_course, record, rows_of
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
-from autograder import cli
 from autograder.gradebook import CourseGradebook, write_csv
 from autograder.gradebook.late_policy import PerDay
 from autograder.gradebook.passing_on import (
@@ -209,12 +208,9 @@ def graded(tmp_path_factory):
                 "isolation": "sandboxed",
                 "seconds": 1.0,
             }
-            record = {"student": student, "assignment": "ps01", "key": "k", "status": "graded", "reason": ""}
-            Results(out, "ps01").write(
-                student, record | {"notes": [], "isolation": "sandboxed", "verdict": verdict, "attempt": 1}
-            )
-        bad = {"student": "eve", "assignment": "ps01", "key": "k", "status": "malformed", "reason": "no JSON"}
-        Results(out, "ps01").write("eve", bad | {"notes": [], "isolation": "", "verdict": None})
+            Results(out, "ps01").write(student, record(student, "ps01", verdict=verdict, attempt=1))
+        bad = record("eve", "ps01", status="malformed", reason="no JSON")
+        Results(out, "ps01").write("eve", bad)
         write_csv(book.gradebook, out, out / "grades.csv")
     (root / "roster.csv").write_text(
         "id,first_name,last_name,email,lms_user_id\nada,Ada,Lovelace,a@b.org,7\nbob,,,,8\n"
@@ -225,8 +221,7 @@ def graded(tmp_path_factory):
 def test_standings_are_what_grades_csv_says(graded):
     found = {one.student: one for one in read_standings(graded[1])}
     assert (found["ada"].score, found["bob"].score, found["eve"].has_score) == (27.5, 15.0, False)
-    with open(graded[1] / "grades.csv", newline="") as file:
-        table = {row["student_id"]: row for row in csv.DictReader(file)}
+    table = rows_of(graded[1])
     assert (table["ada"]["score"], table["bob"]["ungraded_points"], table["eve"]["score"]) == (
         "27.5",
         "15",
@@ -269,22 +264,14 @@ def test_where_nobody_has_a_grade_nothing_is_written_and_the_option_is_named(gra
         (["--drop-lowest", "1"], "leaves none"),
     ],
 )
-def test_a_mistake_is_one_line(graded, monkeypatch, capsys, words, why):
-    monkeypatch.chdir(graded[0])
-    monkeypatch.setattr("sys.argv", ["autograder", "export", *words])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    told = capsys.readouterr()
-    assert left.value.code == 2 and why in told.err and told.err.count("\n") == 1
+def test_a_mistake_is_one_line(graded, words, why):
+    status, _, told = command(graded[0], "export", *words)
+    assert status == 2 and why in told and told.count("\n") == 1
 
 
-def test_the_command_names_who_is_left_out(graded, monkeypatch, capsys):
-    monkeypatch.chdir(graded[0])
-    monkeypatch.setattr("sys.argv", ["autograder", "export", "ps01", "--to", "moodle"])
-    with pytest.raises(SystemExit) as left:
-        cli.main()
-    told = capsys.readouterr().out
-    assert not left.value.code
+def test_the_command_names_who_is_left_out(graded):
+    status, told, _ = command(graded[0], "export", "ps01", "--to", "moodle")
+    assert not status
     assert "left out: eve: not in the roster" in told and "ps01_moodle.csv: 1 students, 2 left out" in told
 
 

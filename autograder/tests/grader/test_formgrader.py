@@ -2,7 +2,7 @@
 returns and edits, and a second `autograder grade` keeps it.
 """
 
-import csv
+import itertools
 import re
 import socket
 import subprocess
@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import nbformat
 import pytest
-from grading import TINY, answers, hand_in, make_course, notebook
+from grading import TINY, answers, hand_in, make_course, notebook, rows_of
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
@@ -83,8 +83,7 @@ def one_course_version():
 
 def row(root, student):
     """One student's line of grades.csv."""
-    with open(root / "grades/grades.csv", newline="") as handle:
-        return next(row for row in csv.DictReader(handle) if row["student_id"] == student)
+    return rows_of(root / "grades")[student]
 
 
 def page_of(root, student):
@@ -350,7 +349,8 @@ def test_what_stands_in_an_address_or_a_name_is_text_in_formgrader(course, serve
     """A link to formgrader itself may stand in an answer or a mail, and names come from platforms."""
     places = ("manage_students/{}", "manage_students/{}/ps01", "gradebook/{}", "gradebook/ps01/{}")
     places += ("manage_submissions/{}",)
-    for address in [place.format(script) for place in places for script in SCRIPTS]:
+    # a place has one of the two, in turn: all go through the same escaping
+    for address in map(str.format, places, itertools.cycle(SCRIPTS)):
         page.goto(f"{server}/formgrader/{address}", wait_until="load")
         assert page.title() != "taken", address
     for address in ("manage_submissions/ps01", "manage_students", f"manage_students/{quote(TAKER)}/ps01"):

@@ -30,7 +30,6 @@ from autograder.csv_tables import guard
 from autograder.discover import MAX_ID, MAX_ID_BYTES, find_submissions, student_id, written_out
 from autograder.grade import Row
 from autograder.gradebook import CourseGradebook
-from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.lookalikes import told_apart
 from autograder.report import page
@@ -111,20 +110,9 @@ KINDS = (
 )
 
 
-def full_marks(assignment, checked, cases, launcher, limits):
-    """Stands in for judge_notebook: every test passes, and the written answer waits."""
-    cells = {
-        spec.grade_id: CellVerdict(spec.grade_id, None, spec.points, "manual")
-        if spec.kind == "manual"
-        else CellVerdict(spec.grade_id, spec.points, spec.points, "full", spec.task)
-        for spec in assignment.graded()
-    }
-    return Verdict("graded", "", cells, "by nobody", 0.0)
-
-
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    with judged_here(full_marks):
+    with judged_here():
         root, assignment = make_course(tmp_path_factory.mktemp("folders") / "course")
         CourseGradebook(root / "empty").__exit__()  # made once: it takes seconds
         yield root, json.dumps(notebook(assignment, **answers(root)))

@@ -18,13 +18,11 @@ from random import Random
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
 import pytest
-from grading import answers, hand_in, make_course, notebook
-from grading import grading as made_grading
 
 from autograder.judge import attempts
 from autograder.judge.judge import legible
 from autograder.release.source import stable_json
-from autograder.sandbox import Unsafe, messages
+from autograder.sandbox import messages
 from autograder.sandbox.messages import (
     ROOM,
     Allowance,
@@ -309,22 +307,6 @@ def test_results_that_would_fill_the_judges_memory_are_refused():
 
 def test_text_that_steers_a_terminal_or_turns_a_line_around_is_marked():
     assert legible("a\x1b[2J \u202eb\n\tc\x00 \u2713 \ud800") == "a\ufffd[2J \ufffdb\n\tc\ufffd \u2713 \ufffd"
-
-
-def test_an_error_that_nobody_thought_of_costs_one_grade_and_not_the_run(tmp_path, monkeypatch):
-    root, assignment = make_course(tmp_path / "course")
-    for student in ("ada", "zed"):
-        hand_in(root / "submitted", student, notebook(assignment, **answers(root)))
-    monkeypatch.setattr("autograder.workers.machine_judge.judge_notebook", lambda *_: 1 / 0)
-    rows = list(
-        made_grading(root, "ps01", root / "submitted", tmp_path / "grades", seed=1, sandbox=Unsafe()).rows()
-    )
-    assert [
-        (row.student, row.status, row.score, row.reason) for row in sorted(rows, key=lambda row: row.student)
-    ] == [
-        (student, "not graded", None, "fault in the grader: ZeroDivisionError: division by zero")
-        for student in ("ada", "zed")
-    ]
 
 
 WILD = (

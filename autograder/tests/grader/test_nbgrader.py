@@ -2,13 +2,12 @@
 to the same grades, line by line.
 """
 
-import csv
 import os
 import shutil
 
 import forked_commands
 import pytest
-from grading import TINY, answers, hand_in, make_course, notebook
+from grading import TINY, answers, hand_in, make_course, notebook, rows_of
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
@@ -79,11 +78,6 @@ def grade(root, name="ps01"):
             exchange=True,
         ).rows()
     )
-
-
-def rows_of(file):
-    with open(file, newline="") as handle:
-        return {row["student_id"]: row for row in csv.DictReader(handle)}
 
 
 def states(root, name="ps01"):
@@ -184,7 +178,7 @@ def test_formgraders_folder_holds_nothing_of_a_students_but_the_notebook(courses
 
 
 def test_export_has_the_commands_lines(courses):
-    ours, theirs = (rows_of(course / "grades/grades.csv") for course in courses)
+    ours, theirs = (rows_of(course / "grades") for course in courses)
     assert (theirs.pop("fay")["status"], ours.pop("fay")["status"]) == ("not graded", "missing")
     assert theirs == ours
     assert {student: row["status"] for student, row in ours.items()} == {
@@ -215,7 +209,7 @@ def test_the_header_and_a_line_of_the_export_are_as_an_instructor_would_write_th
 @pytest.mark.full
 def test_export_of_some_students_leaves_the_others_out(courses):
     nbgrader(courses[1], "export", "--to=some.csv", '--student=["ada", "dot"]', '--assignment=["ps01"]')
-    assert set(rows_of(courses[1] / "some.csv")) == {"ada", "dot"}
+    assert set(rows_of(courses[1], "some.csv")) == {"ada", "dot"}
 
 
 def test_generate_feedback_writes_the_page_that_the_command_writes(courses):
@@ -236,7 +230,7 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
     nbgrader(theirs, "autograde", "ps01", "--student=dot", "--force")
     nbgrader(theirs, "export")
     for course in courses:
-        row = rows_of(course / "grades/grades.csv")["dot"]
+        row = rows_of(course / "grades")["dot"]
         assert (row["score"], row["late_penalty"], row["ungraded_points"], row["manual_points_pending"]) == (
             "27.2",
             "6.8",
@@ -247,7 +241,7 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
             course, "dot"
         )
     nbgrader(ours, "export", "--exporter=nbgrader.plugins.export.CsvExportPlugin", "--to=stock.csv")
-    stock = rows_of(ours / "stock.csv")
+    stock = rows_of(ours, "stock.csv")
     assert (
         stock["dot"]["raw_score"],
         stock["dot"]["late_submission_penalty"],
@@ -276,7 +270,7 @@ def test_the_sample_class_gets_the_same_grades_both_ways(root, tmp_path, name):
     for words in (["generate_assignment", name, "--force"], ["autograde", name], ["export"]):
         nbgrader(theirs, *words)
     assert states(theirs, name) == states(ours, name)
-    assert rows_of(theirs / "grades/grades.csv") == rows_of(ours / "grades/grades.csv")
+    assert rows_of(theirs / "grades") == rows_of(ours / "grades")
     cells = len(load_assignment(ours, name).graded())
     assert len(states(ours, name)) == cells * len(list((ours / "submitted").iterdir()))
 

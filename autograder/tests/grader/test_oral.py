@@ -1,16 +1,15 @@
 """The oral sheet: questions about a student's own lines, the same on every run; their text is no markup."""
 
-import json
 import time
 
 import pytest
 from corpus_files import SOLUTIONS
+from grading import enter
 
 from autograder.layout import load_assignment
 from autograder.oral import questions_for, write_sheets
 from autograder.oral.sheet import LEAST, MOST
 from autograder.release.source import source_notebook
-from autograder.results import Results
 from autograder.user_error import UserError
 
 ROOT = SOLUTIONS["ps04"].parents[1]
@@ -81,11 +80,8 @@ def test_a_hostile_text_takes_no_time_and_stays_text():
 def test_sheets_are_written_for_a_class_and_escape_what_students_wrote(tmp_path):
     assignment, cells = solved("ps04")
     for student, text in {"ada": "cuda.syncthreads()", "eve": f"cuda.syncthreads(); {EVIL}"}.items():
-        path = tmp_path / "autograded" / student / "ps04" / assignment.filename
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"cells": with_text(cells, "matmul_naive", text)}))
-        known = {"assignment": "ps04", "key": "k", "status": "graded", "verdict": VERDICT}
-        Results(tmp_path, "ps04").write(student, {"student": student, **known})
+        document = {"cells": with_text(cells, "matmul_naive", text)}
+        enter(tmp_path, student, assignment, document, verdict=VERDICT)
     pages = list(write_sheets(assignment, tmp_path, [], tmp_path / "oral"))
     assert [page.name for page in pages] == ["ada.html", "eve.html"]
     page = pages[1].read_text()

@@ -11,7 +11,6 @@ from grading import grading as made_grading
 from hypothesis import given
 from hypothesis import strategies as st
 from nbgrader.api import Gradebook
-from test_hostile_folders import full_marks
 
 from autograder.receipt import exchange_time, received_times, utc
 from autograder.sandbox import Unsafe
@@ -131,7 +130,7 @@ def test_the_exchange_leaves_a_plain_file(tmp_path):
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    with judged_here(full_marks):
+    with judged_here():
         root, assignment = make_course(tmp_path_factory.mktemp("receipt") / "course")
         with open(root / "nbgrader_config.py", "a") as config:
             config.write(TEN)

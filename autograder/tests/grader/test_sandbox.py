@@ -155,6 +155,7 @@ def survivors(marker):
     return found
 
 
+@pytest.mark.full  # `make test` has cells/fifty_daemons.py of the corpus
 def test_fifty_daemons_leave_no_survivor_in_any_mode(launcher):
     marker = f"31{os.getpid()}"
     source = f"""
@@ -172,29 +173,6 @@ while sum(name.startswith("up.") for name in os.listdir()) < 50:
     assert survivors(marker) == []
 
 
-def test_a_fork_bomb_ends_with_its_time(jail):
-    started = time.monotonic()
-    with pytest.raises(Lost, match="longer than the limit of 2 s"):
-        inside(
-            jail,
-            "import os\nwhile True:\n    try:\n        os.fork()\n    except OSError:\n        pass",
-            seconds=2,
-        )
-    took = time.monotonic() - started
-    assert took < 150  # 44 s beside two other test processes
-    assert inside(jail, "x = 1") is None
-
-
-def test_fifty_megabytes_of_output_cost_nothing(launcher):
-    assert (
-        inside(
-            launcher,
-            "import sys\nfor _ in range(50):\n    print('x' * 2**20)\n    sys.stderr.write('y' * 2**20)",
-        )
-        is None
-    )
-
-
 def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
     assert "PermissionError" in inside(jail, "import os\nos.kill(1, 9)") or not landlock.abi()
     assert "PermissionError" in inside(jail, "import os\nopen('/proc/1/mem', 'rb')")
@@ -204,13 +182,9 @@ def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
     "source, how",
     [
         ("import os; os._exit(3)", "exit status 3"),
-        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL"),
+        ("import os; os.kill(os.getpid(), 9)", "killed by SIGKILL .often: out of memory"),
         ("import ctypes; ctypes.string_at(0)", "killed by SIGSEGV"),
         ("import os; os.closerange(3, 100); import time; time.sleep(600)", "closed its channel"),
-        (
-            "import signal\nfor n in (2, 15): signal.signal(n, signal.SIG_IGN)\nwhile True: pass",
-            "longer than the limit",
-        ),
     ],
 )
 def test_how_a_process_ended_is_told(jail, source, how):
@@ -280,6 +254,7 @@ LOOKS = (  # what a library finds out of the machine when it is first used
 )
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_library_finds_the_same_machine_behind_the_walls(jail, look):
     told = f"{look}\nraise ValueError(str(hash(str(found))))"

@@ -12,11 +12,9 @@ from functools import cache
 import pytest
 import yaml
 from corpus_files import CORPUS, cells_for
-from grading import answers, hand_in, make_course, notebook
+from grading import answers, command, enter, make_course, notebook
 
-from autograder import cli
 from autograder.layout import load_assignment
-from autograder.results import Results
 from autograder.similar import groups, similar_answers, threshold
 from autograder.similar.compared import OWN_CELLS, given_in, write_page
 from autograder.similar.pairs import LEAST, MEASURED, Pair, own, pairs, similarity
@@ -184,12 +182,7 @@ def course(tmp_path_factory):
     }
     grades = tmp_path_factory.mktemp("similar")
     for student, text in handed.items():
-        document = notebook(assignment, matmul_tiled=text)
-        hand_in(grades / "autograded", student, document, f"ps04/{assignment.filename}")
-        record = {"student": student, "assignment": "ps04", "key": "", "status": "graded", "reason": ""}
-        Results(grades, "ps04").write(
-            student.replace("/", "_"), record | {"verdict": None, "notes": [], "isolation": ""}
-        )
+        enter(grades, student, assignment, notebook(assignment, matmul_tiled=text))
     return assignment, grades
 
 
@@ -198,13 +191,6 @@ def test_a_disguised_copy_is_found_and_nobody_else(course):
     assert [(one.cell, one.first, one.second, one.similarity) for one in found] == [
         ("matmul_tiled", "ada", "bob", 1.0)
     ]
-
-
-def enter(grades, student, document, assignment):
-    """As a judge leaves it, as far as similarity needs it."""
-    hand_in(grades / "autograded", student, document, f"ps04/{assignment.filename}")
-    record = {"student": student, "assignment": "ps04", "key": "", "status": "graded", "reason": ""}
-    Results(grades, "ps04").write(student, record | {"verdict": None, "notes": [], "isolation": ""})
 
 
 def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(tmp_path):
@@ -221,7 +207,7 @@ def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(t
         document = notebook(assignment, matmul_tiled="matmul_tiled = matmul")
         further = {"cell_type": "code", "id": "s-1", "metadata": {}, "source": text, "outputs": []}
         document["cells"].insert(3, further)
-        enter(tmp_path, student, document, assignment)
+        enter(tmp_path, student, assignment, document)
     found = similar_answers(assignment, tmp_path)
     assert {one.cell for one in found} == {OWN_CELLS}
     assert [(one.first, one.second) for one in found] == [("ada", "bob"), ("ada", "cy"), ("bob", "cy")]
@@ -279,7 +265,7 @@ def test_ten_friends_with_endless_answers_make_no_endless_page(tmp_path):
     assignment = load_assignment(CORPUS.parents[2], "ps04")
     shared = "\n".join(f"x = a.f{number}(b) + c" for number in range(20)) + "\n" * 190_000
     for number in range(4):
-        enter(tmp_path, f"s{number}", notebook(assignment, matmul_tiled=shared), assignment)
+        enter(tmp_path, f"s{number}", assignment, notebook(assignment, matmul_tiled=shared))
     found = similar_answers(assignment, tmp_path)
     assert len(found) == 6
     write_page(assignment, tmp_path, found, tmp_path / "p.html")
@@ -293,25 +279,13 @@ def test_shared_lines_are_found_in_both_texts():
     assert lines_of(text, set(shingles(shared))) == {1}
 
 
-def test_the_command_tells_the_pairs_and_ends_well_without_any(tmp_path, monkeypatch, capsys):
+def test_the_command_tells_the_pairs_and_ends_well_without_any(tmp_path):
     root, assignment = make_course(tmp_path / "course")
     text = "def launch_plan(width, height, block):\n" + "    a[b] = width * height - block[0]\n" * 12
     for student in ("ada", "bob"):
         document = notebook(assignment, launch_plan=text, time_it=answers(root)["time_it"])
-        hand_in(root / "grades" / "autograded", student, document, f"ps01/{assignment.filename}")
-        record = {"student": student, "assignment": "ps01", "key": "", "status": "graded", "reason": ""}
-        Results(root / "grades", "ps01").write(
-            student, record | {"verdict": None, "notes": [], "isolation": ""}
-        )
-    monkeypatch.chdir(root)
-
-    def run(*more):
-        monkeypatch.setattr("sys.argv", ["autograder", "similar", "ps01", *more])
-        with pytest.raises(SystemExit) as left:
-            cli.main()
-        return left.value.code or 0, capsys.readouterr()
-
-    status, told = run()
-    assert status == 0 and "100 %" in told.out and (root / "grades" / "similar" / "ps01.html").exists()
-    status, told = run("--grades", "nowhere")
-    assert status == 2 and "nothing is graded for ps01 in nowhere" in told.err
+        enter(root / "grades", student, assignment, document)
+    status, told, _ = command(root, "similar", "ps01")
+    assert status == 0 and "100 %" in told and (root / "grades" / "similar" / "ps01.html").exists()
+    status, _, told = command(root, "similar", "ps01", "--grades", "nowhere")
+    assert status == 2 and "nothing is graded for ps01 in nowhere" in told

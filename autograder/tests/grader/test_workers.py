@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 import yaml
 from conftest import ROOT
-from grading import answers, hand_in, make_course, notebook
+from grading import answers, hand_in, make_course, notebook, verdict_of
 from grading import grading as made_grading
 from jsonschema import Draft202012Validator
 from rich.console import Console
@@ -18,7 +18,6 @@ from rich.console import Console
 from autograder import cli, results
 from autograder.follow import Follower, follow
 from autograder.gradebook import CourseGradebook
-from autograder.judge.judge import CellVerdict, Verdict
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox
 from autograder.settings import Grade, grade_settings
@@ -53,12 +52,8 @@ def found(course):
     return checked(handed_in(document), course[1])
 
 
-def verdict(assignment, points=1.0, status="graded"):
-    cells = {
-        spec.grade_id: CellVerdict(spec.grade_id, points, spec.points, "partial", spec.task, spec.rubric)
-        for spec in assignment.graded()
-    }
-    return Verdict(status, "", cells, "in a test", 0.5)
+def verdict(assignment):
+    return verdict_of(assignment, dict.fromkeys(assignment.cells, 1.0))
 
 
 def ruling(course):
@@ -158,7 +153,7 @@ def test_a_submission_has_one_name_in_the_log_and_on_its_page(course, tmp_path):
         hand_in(tmp_path / "in", student, notebook(course[1], **answers(course[0])))
     with judged_at_once(course):
         rows = list(grading_into(course, tmp_path / "out", tmp_path / "in", sandbox=Unsafe()).rows())
-    assert sorted((row.student, row.score) for row in rows) == [("ada", 3), ("bob", 3)]
+    assert sorted((row.student, row.score) for row in rows) == [("ada", 2), ("bob", 2)]
     log = [json.loads(line) for line in (tmp_path / "out/log.jsonl").read_text().splitlines()]
     assert Counter(one["event"] for one in log)["decided"] == 2 and log[-1]["event"] == "finished"
     names = {row.student: row.submission for row in rows}
