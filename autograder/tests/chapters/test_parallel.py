@@ -319,6 +319,22 @@ def test_the_floor_of_the_reduction():
     assert bytes_in / specs.get("h100-sxm")["memory_bandwidth"].si == pytest.approx(20e-6, rel=0.01)
 
 
+def test_the_numbers_of_the_record_and_of_the_takeaways():
+    from warplab.figures.taken import taken
+
+    gpu, sums = specs.get("h100-sxm"), taken("reduction", "H100")
+    each = sums["reduce_atomic", 2**24] / 2**24 * gpu["boost_clock"].si
+    shuffle, tree = (sums[f"reduce_{way}", 2**20] * 1e6 for way in ("shuffle", "tree"))
+    assert f"needs {each:.1f} cycles for each atomic" in prose()
+    assert f"than the tree, {shuffle:.0f} µs against {tree:.0f}," in prose()
+    least, few = (4 * n / gpu["memory_bandwidth"].si for n in (2**28, 2**20))
+    longer = sums["reduce_tree", 2**28] / least
+    assert f"{least * 1e3:.2f} ms on an H100; its tree takes {longer:.2f} times as long" in prose()
+    assert f"{few * 1e6:.2f} µs at HBM's rate" in prose()
+    assert f"eight workers are {1 / (0.05 + 0.95 / 8):.1f} times as fast" in prose()
+    assert f"2²⁴ atomics take {2**24 / gpu['boost_clock'].si * 1e3:.1f} ms" in prose()
+
+
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():
     figure = figures().race(4e-3, dict.fromkeys(("atomic", "shuffle")), 2**24)
     assert figure.body.count("not recorded yet") >= 2 and "2 of 2 kernels: not recorded yet" in figure.alt

@@ -238,9 +238,8 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
-        caption="Counts, not times. The trees replace atomics by requests to shared memory; the shuffle "
-        "kernel needs "
-        "few of either.",
+        caption="Counts, not times. The trees replace atomics by requests to shared memory. The shuffle kernel "
+        "makes as many atomics as a tree, and a fifth of the shared requests of the better one.",
         evidence=["counted"],
     )
 
@@ -350,8 +349,8 @@ def race(host, gpu, size):
         plots.times(rows),
         alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
         f"Kernels on a GPU: {said}.",
-        caption="What was not measured has no row. The kernels get theirs when this page is run on a CUDA "
-        "machine.",
+        caption="What was not measured on this machine has no row. The next figure has records of two GPUs, "
+        "and the kernels get rows here when the page is run on a CUDA machine.",
         evidence=["live"],
     )
 
