@@ -238,8 +238,8 @@ def counters(profiles):
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
-        caption="Counts, not times. The trees replace atomics by requests to shared memory. The shuffle kernel "
-        "makes as many atomics as a tree, and a fifth of the shared requests of the better one.",
+        caption="Counts, not times. The trees replace atomics by requests to shared memory. The shuffle "
+        "kernel makes as many atomics as a tree, and a fifth of the shared requests of the better one.",
         evidence=["counted"],
     )
 
