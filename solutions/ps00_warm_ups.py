@@ -17,12 +17,12 @@
 # up to two if NumPy's arrays are new to you). All you need is Python. Each is worth one point, and none of them
 # counts unless your instructor says so.
 #
-# A warm-up has three cells. The first draws what is asked, **before you write a line**: threads are circles
-# with their number, arrays are rows of boxes, and the faint numbers are what shall stand in the boxes of `out`.
-# In the second you write in the place of `raise NotImplementedError()`, and delete that line. The third runs
-# your kernel, draws what *your* threads did, and checks it with other numbers and other sizes too: a row of the
-# table below it. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a
-# changed one costs the row. Blue lines are reads, green lines are writes, and orange marks what is wrong.
+# A warm-up has three cells. The first draws what is asked, **before you write a line**: threads are circles with
+# their number, arrays are rows of boxes, and the faint numbers are what belongs in the boxes of `out`. In the second
+# you write in the place of `raise NotImplementedError()`, and delete that line. The third runs your kernel, draws
+# what *your* threads did, and checks it, with other numbers and sizes too. Each check is a row of the table below the
+# cell. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one
+# costs the row. Blue lines are reads, green lines are writes, and orange marks what is wrong.
 #
 # A right answer opens the next warm-up. If you are stuck, put `grade("ps00/number", "show me")`, with the name
 # of the warm-up, into a cell of your own: it shows an answer and opens the next as well. After a restart run all
@@ -35,10 +35,10 @@ from warplab.check import grade
 # %% [markdown]
 # ## 1. A thread writes its number
 #
-# A *kernel* is a function that many workers run at once, and the line `@cuda.jit` above a function makes it one. To
-# start it is to **launch** it, and here the third cell does that. One of these workers is a **thread**, and the only thing in which threads differ at first is their
-# number: eight threads have the numbers 0 to 7, and each finds its own in `cuda.threadIdx.x`. A kernel returns
-# nothing; it writes into an array that it is given.
+# A *kernel* is a function that many workers run at once, and the line `@cuda.jit` above a function makes it one.
+# Starting a kernel is called **launching** it; here the third cell does that. One of these workers is a **thread**.
+# At first threads differ only in their number: eight threads have the numbers 0 to 7, and each finds its own in
+# `cuda.threadIdx.x`. A kernel returns nothing; it writes into an array that it is given.
 #
 # Let every thread write its number at the place of that number.
 
@@ -179,7 +179,7 @@ grade("ps00/blocks", blocks)
 # `cuda.grid(1)` is the `i` of the last warm-up, and `cuda.gridsize(1)` the number of threads. The loop is
 # `range(start, stop, step)`.
 #
-# Every number plus 1, by one thread each. The check counts the pieces.
+# Write every number plus 1, each by one thread. The check counts the pieces.
 
 # %%
 grade("ps00/stride", ...)
@@ -236,14 +236,14 @@ grade("ps00/shared", shared)
 # ## 8. Wait for the others
 #
 # The hardware runs the threads of a block 32 at a time; such a bundle is a **warp**, and its threads are its
-# **lanes**, 0 to 31. The 64 threads here are two warps, and one of them may be far ahead of the other. A thread
-# that reads from the table too early finds what was there before. `cuda.syncthreads()` is a **barrier**: no thread
-# of the block goes on until all have come to it. Where one is missing, and a result hangs on who comes first,
+# **lanes**, 0 to 31. The 64 threads here are two warps, and one of them may be far ahead of the other. A thread that
+# reads from the table too early finds what was there before. `cuda.syncthreads()` is a **barrier**: no thread of the
+# block goes on until all have come to it. If one is missing, and a result depends on which thread comes first, the
 # threads are in a **race**.
 #
-# Fill the table, wait, and then write what stands 8 places further on, at `(t + 8) % 64`. In the drawing 64 boxes
-# are too narrow for numbers, and a gap parts the two warps. It shows who reads what, and not when: without a
-# barrier it is the same, and the check has to tell you.
+# Fill the table, wait, and then write what stands 8 places further on, at `(t + 8) % 64`. In the drawing 64 boxes are
+# too narrow for numbers, and a gap parts the two warps. It shows who reads what, and not when. Without a barrier it
+# looks the same, so the check has to tell you.
 
 # %%
 grade("ps00/barrier", ...)
@@ -272,7 +272,7 @@ grade("ps00/barrier", barrier)
 # `x[0]` to `x[7]` at the same time, one sector is enough. So let neighbours read neighbours: thread `i` adds
 # `x[i]` and the number that stands half the array further on, which is `x[i + out.size]`.
 #
-# As many results as half of `x` are wanted, and there may be more threads than that.
+# `out` has half as many numbers as `x`, and there may be more threads than that.
 
 # %%
 grade("ps00/pair", ...)

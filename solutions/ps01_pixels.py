@@ -18,10 +18,10 @@
 # them.
 #
 # **About 3.5 hours** (estimated), after chapter 1; if you have never written a kernel, do `ps00` first. Of the 100
-# points 2 need a CUDA GPU. Write in the place of `raise NotImplementedError()` and delete that line;
-# `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole numbers from 1 on.
-# Inputs must stay as they are: a changed one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its
-# symptom is told, and you find the cause with the course's tools, write it down as a function, and mend the program.
+# points 2 need a CUDA GPU. Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)`
+# says how points are counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as
+# they are: a changed one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails. Find the cause
+# with the course's tools, write a function that says what the broken program does, then mend the program.
 
 # %%
 import statistics
@@ -53,7 +53,8 @@ puzzle("ps01/place", lambda row, col, width: ...)
 puzzle("ps01/idle", ...)
 
 # %% [markdown]
-# A blur of radius 2 takes the mean of the pixels at most 2 rows and 2 columns away. Of how many in a corner?
+# A blur of radius 2 takes the mean of the pixels at most 2 rows and 2 columns away. How many pixels are those in a
+# corner?
 
 # %%
 puzzle("ps01/corner", ...)
@@ -252,7 +253,7 @@ def box_blur(image, radius, out):
 grade("ps01/box_blur", box_blur)
 
 # %% [markdown]
-# With radius 4. A dark frame means that the sum was divided by 81 everywhere.
+# With radius 4. A dark frame means that every sum was divided by 9 x 9 = 81.
 
 # %%
 blurred = np.zeros_like(gray)
@@ -532,11 +533,11 @@ with when_written():
 #
 # | block | 32 x 8 | 16 x 16 | 8 x 32 |
 # |---|---|---|---|
-# | piece of a warp | 32 x 1 | 16 x 2 | 8 x 4 |
+# | pixels of one warp | 32 x 1 | 16 x 2 | 8 x 4 |
 #
 # 1. **Predict** the warp execution efficiency of each, from 0 to 1, in the place of the `...`: which is the
 #    highest, which the lowest? The counts come when all three are said.
-# 2. **Explain** the order: what does a warp wait for, and what has the shape of its piece to do with it?
+# 2. **Explain** the order: what does a warp wait for, and what has the shape of its pixels to do with that?
 # 3. The view inside the set takes by far the most steps. What is its efficiency, and why?
 #
 # About 150 words; a wrong prediction costs nothing.

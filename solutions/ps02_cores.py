@@ -17,10 +17,10 @@
 # of its brightness. It has an ordinary processor and may rent a GPU. Is the rent well spent?
 #
 # **About 3.5 hours** (estimated), after chapter 2. Of the 100 points 3 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 5 and 6 are a *case*: somebody else's program fails, its symptom is given, and you find the cause with
-# the course's tools, write it down as a function, and mend the program.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task says
+# otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Tasks 5 and
+# 6 are a *case*: somebody else's program fails. Find the cause with the course's tools, write a function that says
+# what the broken program does, then mend the program.
 
 # %%
 import math
@@ -183,7 +183,7 @@ grade("ps02/grid_stride", grid_stride)
 grade("ps02/grid_stride", grid_stride, rubric="time")
 
 # %% [markdown]
-# On three grids the sectors stay, and the instructions do not. Why?
+# On three grids the sectors are the same. The instructions are not: each warp adds those around its loop.
 
 # %%
 raw = rng.integers(200, 4000, (3, 32_768)).astype(np.float32)
@@ -319,7 +319,7 @@ def latency_hiding(sm, registers, shared, threads):
     blocks     how many are resident at once
     occupancy  resident warps / sm["warps"], from 0 to 1
     loads      of 4 bytes that each thread must have under way to use all of the bandwidth, rounded up
-    spare      registers that each thread may have more without a block fewer; at most 255 in all
+    spare      registers that each thread could still get without costing the SM a block; at most 255 in all
     """
     ### BEGIN SOLUTION
     # All of it is rounding in the right order: warps and units up, blocks down. Registers are dealt out within a quarter: 94 of
@@ -452,8 +452,7 @@ def dimming(before, now, out):
 grade("ps02/dimming", dimming)
 
 # %% [markdown]
-# The three counts again, and the stars that dimmed. The sectors stay the same; a further warp costs only the
-# few instructions around its loop.
+# The three counts again, and the stars that dimmed. The sectors stay the same.
 
 # %%
 for blocks in 1, 8, 32:

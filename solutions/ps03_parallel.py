@@ -16,11 +16,11 @@
 # A weather station has noted the rain of every minute for years. What its keeper wants asks many numbers to
 # become few, or to know their neighbours, so somebody has to wait. The art is to wait seldom.
 #
-# **About 4.5 hours** (estimated; the star about 1 more), after chapter 3. Of the 100 points 6 need a CUDA GPU.
-# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
-# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
-# one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find
-# the cause with the course's tools, write it down as a function, and mend the program.
+# **About 4.5 hours** (estimated; the star about 1 more), after chapter 3. Of the 100 points 6 need a CUDA GPU. Write
+# in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs
+# the row. Tasks 6 and 7 are a *case*: somebody else's program fails. Find the cause with the course's tools, write a
+# function that says what the broken program does, then mend the program.
 
 # %%
 import math
@@ -81,8 +81,8 @@ for n, row in zip(workers, seconds, strict=True):
 # answer with the serial share $s = a/(a+b)$ and the limit $1/s$ of the speedup. For $t(n) = 3 + 57/n$ the
 # share is 3/60 = 5 %, and the limit 20.
 #
-# Noise can make $s$ negative, or larger than 1. Hold it within the two. If nothing is serial, there is no
-# limit: `math.inf`.
+# Noise can make $s$ negative, or larger than 1. Keep it within 0 and 1. If nothing is serial, there is no limit:
+# `math.inf`.
 
 
 # %% solution="amdahl_fit"
@@ -132,8 +132,8 @@ print(f"{total[0]:.2f} of {rain.sum():.2f}")
 # %% [markdown]
 # Hardly anything arrived. An *atomic* addition is all three steps at once.
 #
-# Add up with it what ran off. The ground takes in 0.25 mm in a minute, and only what falls beyond that runs
-# into the valley: of 1.0 that is 0.75, of 0.2 nothing. Give each number a thread.
+# Use it to add up the rain that ran off. The ground takes in 0.25 mm in a minute, and only what falls beyond that
+# runs into the valley: of 1.0 that is 0.75, of 0.2 nothing. Give each number a thread.
 
 
 # %% solution="reduce_atomic"
@@ -159,9 +159,9 @@ grade("ps03/reduce_atomic", reduce_atomic)
 # %% [markdown]
 # ## 3. The total, as a tree
 #
-# Now all threads stand in one queue. Let those of a block settle among themselves first, this time for all
-# the rain. Your kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up
-# its share before the block meets at a table in shared memory. With eight threads:
+# Now all threads stand in one queue. Let those of a block add up among themselves first, this time all the rain. Your
+# kernel gets any number of numbers and a grid that may be much smaller, so each thread adds up its share before the
+# block meets at a table in shared memory. With eight threads:
 #
 # ```text
 #   table      3  1  7  0  4  1  6  3
@@ -170,8 +170,8 @@ grade("ps03/reduce_atomic", reduce_atomic)
 #   stride 1  25  .                        place t adds place t + 1
 # ```
 #
-# Between two rounds everybody must have arrived: `cuda.syncthreads()`, on the way of *all* threads, also of
-# those that have nothing left to do. At the end one thread of the block makes one atomic addition.
+# Between two rounds *all* threads must meet at `cuda.syncthreads()`, also those that have nothing left to do. At the
+# end one thread of the block makes one atomic addition.
 
 
 # %% solution="reduce_tree"
@@ -221,8 +221,8 @@ grade("ps03/reduce_tree", reduce_tree, rubric="time")
 # ## 4. Hand to hand
 #
 # How uneven was the rain? That takes the sum of the *squares*. Now the lanes of a warp exchange registers:
-# `cuda.shfl_down_sync(mask, value, k)` gives each lane what the lane k further down holds. With k = 16, 8, 4,
-# 2 and 1, lane 0 has the sum of the warp at the end.
+# `cuda.shfl_down_sync(mask, value, k)` gives lane i what lane i + k holds. With k = 16, 8, 4, 2 and 1, lane 0 has the
+# sum of the warp at the end.
 #
 # Only the eight warps still need a table, once: nine trips to it where the tree made 45.
 
@@ -483,9 +483,9 @@ grade("ps03/hours", hours)
 #   added to the next     4 5 5 7 |10 13 14 14|16 16 21 22
 # ```
 #
-# The blocks of one launch have no meeting point, so this takes several launches, and you write the host code
-# that makes them. Its arrays live on a `device`. Their values stay there too; on the host they have only a
-# `shape`, a `size` and a `dtype`. `device.launch` stands for the square brackets:
+# The blocks of one launch have no barrier in common, so this takes several launches, and you write the host code that
+# makes them. Its arrays live on a `device`. Their values stay there too; on the host they have only a `shape`, a
+# `size` and a `dtype`. `device.launch` stands for the square brackets:
 #
 # ```python
 # totals = device.empty(shape, "int32")                # a new array, its contents undefined

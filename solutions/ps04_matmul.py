@@ -18,10 +18,10 @@
 # sixty-four.
 #
 # **About 4.5 hours** (estimated; the star about 1.5 more), after chapter 4. Of the 100 points 8 need a CUDA GPU.
-# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
-# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
-# one costs the row. Tasks 6 and 7 are a *case*: somebody else's program fails, its symptom is given, and you find
-# the cause with the course's tools, write it down as a function, and mend the program.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs
+# the row. Tasks 6 and 7 are a *case*: somebody else's program fails. Find the cause with the course's tools, write a
+# function that says what the broken program does, then mend the program.
 
 # %%
 import numpy as np
@@ -58,8 +58,8 @@ puzzle("ps04/two_rows", ...)
 puzzle("ps04/reads", ...)
 
 # %% [markdown]
-# ResNet-50 has a 3 x 3 convolution from 64 to 64 channels over 56 x 56 places, and ends in a linear layer
-# from 2,048 to 1,000. How many times the work of the second is that of the first? (To 1 %.)
+# ResNet-50 has a 3 x 3 convolution from 64 to 64 channels over 56 x 56 places, and ends in a linear layer from 2,048
+# to 1,000. How many times as much work is the convolution as the linear layer? (To 1 %.)
 
 # %%
 puzzle("ps04/small_layer", ...)
@@ -237,8 +237,8 @@ for name in ("requests", "sectors"):
 # %% [markdown]
 # ## 3.* Sixteen results for each thread
 #
-# Now the kernel waits for shared memory, which it reads twice for each multiply-add. The cure is the same:
-# use again what you fetched. A thread with 4 x 4 elements of `c` makes 16 multiply-adds of 8 reads.
+# Now the kernel waits for shared memory, which it reads twice for each multiply-add. The cure is the same: use again
+# what you fetched. A thread with 4 x 4 elements of `c` makes 16 multiply-adds from 8 reads.
 #
 # ```text
 #                  b0  b1  b2  b3
@@ -248,11 +248,11 @@ for name in ("requests", "sectors"):
 #             a3    *   *   *   *
 # ```
 #
-# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty)
-# takes rows `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`. In a step the block
-# brings in a 64 x 16 tile of `a` and a 16 x 64 tile of `b`, four elements of each for every thread. Let
-# neighbouring threads load neighbours along a row: loads that run down a column are as many requests over
-# four times the sectors, and lose their points.
+# One arrangement that works: blocks of 16 x 16 threads, each block a 64 x 64 tile of `c`. Thread (tx, ty) takes rows
+# `ty, ty + 16, ty + 32, ty + 48` of the tile, and columns `tx, tx + 16 ...`. In a step the block brings in a 64 x 16
+# tile of `a` and a 16 x 64 tile of `b`, four elements of each for every thread. Let neighbouring threads load
+# neighbours along a row: loads that run down a column touch four times the sectors in as many requests, and lose
+# their points.
 #
 # You choose the launch: `plan_register_tiled` returns it.
 

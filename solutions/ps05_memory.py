@@ -18,10 +18,10 @@
 # when it asks memory seldom.
 #
 # **About 4.5 hours** (estimated; the stars about 1.5 more), after chapter 5. Of the 100 points 9 need a CUDA GPU.
-# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are
-# counted. Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed
-# one costs the row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails, its symptom is given,
-# and you find the cause with the course's tools, write it down as a function, and mend the program.
+# Write in the place of `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted.
+# Unless a task says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs
+# the row. Tasks 8 and 9 are a *case*, with a star: somebody else's program fails. Find the cause with the course's
+# tools, write a function that says what the broken program does, then mend the program.
 
 # %%
 import math
@@ -222,8 +222,8 @@ def stencil_shared(x, out):
 grade("ps05/stencil_shared", stencil_shared)
 
 # %% [markdown]
-# On a CUDA GPU, full points up to three times a copy's time. Time the five loads, too: caches may answer four
-# of them.
+# On a CUDA GPU, full points up to three times a copy's time. Time a kernel with the five loads, too: caches may
+# answer four of them.
 
 # %% grade="ps05/stencil_shared" rubric="time"
 grade("ps05/stencil_shared", stencil_shared, rubric="time")
@@ -666,9 +666,8 @@ grade("ps05/echoes_cause", echoes_cause)
 # %% [markdown]
 # ## 9. The sea bed, mended *
 #
-# Mend the program: no leftovers on the table, and no bank conflicts while it counts, whatever the sea is like.
-# The zeroing has none either; what the block does once at the end may cost what it costs. Each block still
-# hands in 32 sums.
+# Mend the program: no leftovers on the table, and no bank conflicts while it counts, whatever the sea is like. The
+# zeroing has none either; what the block does once at the end may have some. Each block still hands in 32 sums.
 
 
 # %% solution="echoes"

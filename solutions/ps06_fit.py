@@ -149,11 +149,11 @@ with when_written():
 #     return x
 # ```
 #
-# write a `torch.autograd.Function`. `forward` computes under `no_grad`, so that nothing is kept but what you
-# give to `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of
-# forward's inputs: take x and w from `ctx.saved_tensors`, detach them, let them require gradients, run
-# `plain` under `torch.enable_grad()`, and ask `torch.autograd.grad` for the rest. `plain` as it stands earns
-# nothing, and neither does whoever keeps what goes into every layer somewhere else.
+# write a `torch.autograd.Function`. `forward` computes under `no_grad`, so that nothing is kept but what you give to
+# `ctx.save_for_backward`. `backward` gets the gradient of the result and owes one for each of forward's inputs: take
+# x and w from `ctx.saved_tensors`, detach them, let them require gradients, run `plain` under `torch.enable_grad()`,
+# and ask `torch.autograd.grad` for the rest. `plain` as it stands earns nothing, and neither does an answer that
+# keeps every layer's input somewhere else.
 
 
 # %% solution="checkpointed"
@@ -233,7 +233,7 @@ def accumulate(w, batches, max_norm):
     batches   list of [x, y], x float32 (rows, width), y float32 (rows,), rows may differ
     max_norm  a number, or math.inf
 
-    One part at a time is enough. If no part is whole, return zeros.
+    One part at a time is enough. If no part is left, return zeros.
     """
     ### BEGIN SOLUTION
     gradient, rows = torch.zeros(len(w)), 0

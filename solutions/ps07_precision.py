@@ -73,9 +73,9 @@ puzzle("ps07/outlier", ...)
 # q = row / scale, rounded half to even       # whole numbers, -127 ... 127
 # ```
 #
-# The satellite uses `scale * q` for the row. If $\sum |x|$ never exceeds `reach` for an input x, an output is
-# off by at most `scale / 2 * reach`, since rounding moves a weight by at most half a step. But you have the
-# weights, and can do better: say the most that some such x really reaches with them.
+# The satellite uses `scale * q` for the row. If $\sum |x|$ never exceeds `reach` for an input x, an output is off by
+# at most `scale / 2 * reach`, since rounding moves a weight by at most half a step. But you have the weights, and can
+# do better: return the most that an output can really be off with them.
 
 
 # %% solution="quantize_int8"
@@ -373,10 +373,9 @@ with when_written():
 # Y = X.astype(int32) @ W.astype(int32).T         # exact
 # ```
 #
-# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers to
-# `int`. Chapter 7's kernel has the instruction, `__dp4a`, but not chapter 4's idea. Blocks have 16 x 16
-# threads: fetch 16 words of 16 rows of X and of W onto two tables, meet, use every word sixteen times, meet
-# again.
+# is all the arithmetic. A row holds `words` words of four int8 numbers, so that X and W arrive as pointers to `int`.
+# Chapter 7's kernel has the instruction, `__dp4a`, but not chapter 4's tiles. Blocks have 16 x 16 threads: fetch 16
+# words of 16 rows of X and of W onto two tables, meet, use every word sixteen times, meet again.
 #
 # Both matrices lie row by row along k, so let threads that are neighbours in x fetch words that are
 # neighbours in a row, from X *and* from W. Thread (x, y) then fetches row y of W's table and reads row x: 16

@@ -17,10 +17,9 @@
 # take away boxes. You keep the three out of each other's way.
 #
 # **About 5.5 hours** (estimated), after chapter 8. Of the 100 points 3 need a CUDA GPU. Write in the place of
-# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task
-# says otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the
-# row. Tasks 6 and 7 are *cases*: somebody else's program fails, its symptom is given, and you find the cause
-# with the course's tools and mend it.
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task says
+# otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Tasks 6 and
+# 7 are *cases*: somebody else's program fails. Find the cause with the course's tools, and mend it.
 
 # %%
 from warplab.check import grade, needs, predict, puzzle, when_written
@@ -531,10 +530,10 @@ grade("ps08/days_catch", days_catch)
 # %% [markdown]
 # ## 8. The orders that repeat *
 #
-# Three tiny works a hundred times over keep the *cook* busy, not the kitchen. Between `device.capture()` and
-# `graph = device.end_capture()` launches are noted and not carried out; `device.replay(graph)` then gives
-# them all for the price of one. Noting a launch costs the host as much as giving the order, so note each work
-# once, not once a round.
+# Three tiny works, a hundred times over, keep the host busy and not the device. Between `device.capture()` and
+# `graph = device.end_capture()` launches are noted and not carried out; `device.replay(graph)` then gives them all
+# for the price of one. Noting a launch costs the host as much as giving the order, so note each work once, not once a
+# round.
 #
 # The works are "double", "shift" and "square", in this order: `device.launch("double", b, a)` fills b from a.
 # After `rounds` rounds the result is in y.

@@ -39,7 +39,8 @@ from warplab.check import grade, predict, puzzle, when_written
 puzzle("ps09/steps", ...)
 
 # %% [markdown]
-# A token that is answered goes forward only. How many times its arithmetic does a token in training take?
+# A token of an answer only goes forward through the network. How many times as much arithmetic does one in training
+# take?
 
 # %%
 puzzle("ps09/flop", ...)
@@ -212,9 +213,9 @@ grade("ps09/kv_decode", kv_decode)
 # %% [markdown]
 # ## 4. What no code can beat
 #
-# For each token all weights are read from memory, and the reader's cache. More readers share the weights,
-# until the arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave the caches out for
-# this one). And the memory must hold it all.
+# For each token all weights are read from memory, and the reader's cache. More readers share the weights, until the
+# arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave the caches out of this). And the memory
+# must hold it all.
 
 
 # %% solution="decode_bound"

@@ -16,10 +16,10 @@
 # An orchestra without a conductor. Every desk has the score, or only a page of it; what keeps them together
 # is what they pass to each other. You write the passing.
 #
-# **About 5.5 hours** (estimated), after chapter 10, without a GPU. Write in the place of `raise NotImplementedError()` and
-# delete that line; `help(grade)` says how points are counted. Unless a task says otherwise, sizes are whole
-# numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Task 7 is a *case*: somebody
-# else's program fails, its symptom is given, and you find the cause with the course's tools and mend it.
+# **About 5.5 hours** (estimated), after chapter 10, without a GPU. Write in the place of
+# `raise NotImplementedError()` and delete that line; `help(grade)` says how points are counted. Unless a task says
+# otherwise, sizes are whole numbers from 1 on. Inputs must stay as they are: a changed one costs the row. Task 7 is a
+# *case*: somebody else's program fails. Find the cause with the course's tools, and mend it.
 
 # %%
 from warplab.check import grade, needs, predict, puzzle, when_written
@@ -95,9 +95,9 @@ puzzle("ps10/bubble", ...)
 # %% [markdown]
 # ## 1. Around the ring
 #
-# Every rank has an array; every rank shall have the sum. Through one rank's link all of them would have to
-# pass; in a ring every link carries the same. Cut the array into n pieces: `x.tensor_split(n)` gives nearly
-# equal ones, views of x.
+# Every rank has an array; every rank shall have the sum. If one rank collected them, all would pass its link; in a
+# ring every link carries the same. Cut the array into n pieces: `x.tensor_split(n)` gives nearly equal ones, views of
+# x.
 #
 # 1. For n - 1 rounds, each rank passes one piece to the next rank and adds the piece that comes to its own.
 #    In round s, rank r passes piece r - s (counted modulo n). At the end rank r has the whole sum of piece
@@ -108,9 +108,8 @@ puzzle("ps10/bubble", ...)
 # Each rank sends $2\frac{n-1}{n}$ of an array, however many ranks there are: pieces may differ in length, and
 # no zeros that fill a piece up are sent.
 #
-# If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for its
-# send. This is the one task in which `dist.all_reduce` and other
-# collectives are closed.
+# If everybody in a circle sends first, nobody receives: let each begin a send, receive, and then wait for its send.
+# This is the one task in which `dist.all_reduce` and other collectives may not be used.
 
 
 # %% solution="ring_all_reduce"
@@ -151,8 +150,8 @@ grade("ps10/ring_all_reduce", ring_all_reduce)
 # of *all* ranks, and its gradient is $\frac{2}{\text{rows}}\, x^T (x w - y)$. After each step all ranks must
 # have the same weights, as if one process had seen all rows.
 #
-# The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all
-# layers together. A short message costs as much time as a longer one. Reduce all of them in one.
+# The weights come as a list, a vector for each layer, and a row of x has a number for each weight of all layers
+# together. Even a short message costs its latency. Reduce all of them in one.
 
 
 # %% solution="data_parallel"

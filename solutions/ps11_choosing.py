@@ -54,8 +54,8 @@ puzzle("ps11/longer", ...)
 puzzle("ps11/text", ...)
 
 # %% [markdown]
-# An autoscaler lets well alone within 10 % of its target. Target 10, 3 replicas, a load of 31: how many
-# replicas next?
+# An autoscaler changes nothing within 10 % of its target. Target 10, 3 replicas, a load of 31: how many replicas
+# next?
 
 # %%
 puzzle("ps11/three", ...)
@@ -264,10 +264,10 @@ grade("ps11/resume", resume)
 #
 # $$\text{wanted} = \left\lceil \text{replicas} \times \frac{\text{metric}}{\text{target}} \right\rceil,$$
 #
-# unless metric / target lies within 0.1 of 1, when it leaves things alone. What is wanted is held between
-# `least` and `most`. Going up is done at once. Going down waits, because a crowd may come back: the replicas
-# fall only to the largest number that was wanted at any of the last `window` ticks, the present one included.
-# With target 10, least 1, most 100 and window 3:
+# unless metric / target lies within 0.1 of 1, when nothing changes. What is wanted is held between `least` and
+# `most`. Going up is done at once. Going down waits, because a crowd may come back: the replicas fall only to the
+# largest number that was wanted at any of the last `window` ticks, the present one included. With target 10, least 1,
+# most 100 and window 3:
 #
 # ```text
 #   load        40   40   20   20   20   5
@@ -317,7 +317,7 @@ with when_written():
 # 1. **Predict** what doubling the batch multiplies by, from 8 readers to 16 and from 512 to 1,024: the dollars
 #    for a million tokens, and the tokens a second for each reader. Put factors in the place of the `...`; they
 #    are computed when all four are said, by your `cost_per_token`. Where does it stop getting cheaper?
-# 2. **Explain** both with the two times of a step, and with what has to lie on the desk.
+# 2. **Explain** both with the two times of a step, and with what must fit into memory.
 # 3. What would you tell the director?
 #
 # About 150 words.

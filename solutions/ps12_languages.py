@@ -344,7 +344,7 @@ def layer_norm_backward(x, gamma, mean, rstd, dy, partial, dx, dgamma, dbeta):
     x, dy, dx      float32 (rows, columns), columns from 1 to 4,096
     gamma, dgamma, dbeta  float32 (columns,)
     mean, rstd     float32 (rows,), of layer_norm
-    partial        float32 (2, 32, columns), for sums of 32 programs; what is in it afterwards nobody looks at
+    partial        float32 (2, 32, columns), for sums of 32 programs; its contents afterwards do not matter
 
     1. Read x and dy once, and write dx once.
     2. Add up dgamma and dbeta without atomics.
@@ -531,10 +531,11 @@ with when_written():
 # %% [markdown]
 # ## Three languages side by side
 #
-# The same work in numba and in CUDA C++, as the sets up to now have it, beside your Triton: what does each ask
-# of memory? Your sum has a program of 128 threads where the others have a thread for every number. The others'
-# softmax reads a row twice and their layer norm three times, there as back, and yours once. The product in numba
-# is ps04's on CUDA cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers, however many rows there are.
+# The same work in numba and in CUDA C++, as the sets up to now have it, beside your Triton: what does each ask of
+# memory? Your sum has a program of 128 threads where the others have a thread for every number. The others' softmax
+# reads a row twice and their layer norm three times, forward as well as backward, and yours once. The product in
+# numba is ps04's on CUDA cores, the one in C++ ps07's, with a warp for every 32 x 32 numbers, however many rows there
+# are.
 #
 # Triton's compiler notes whether 16 divides a size that a launch passes. It does not divide softmax's 1,000
 # columns, so a thread loads one number at a time there. Of layer norm's 768 it loads four.

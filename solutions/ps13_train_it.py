@@ -95,8 +95,8 @@ puzzle("ps13/causal", ...)
 # `np.float32(x)` in float32. An array that is passed in holds what the text says; one that is to be filled holds
 # nothing of use. Sums are made in float32 or better, so that Tensor Cores with TF32 are not exact enough.
 #
-# In the small cases each gradient is compared with finite differences: the judge moves every number of x up
-# and down a little, in float64, and looks what the result does. Try that yourself where a gradient is wrong.
+# In the small cases each gradient is compared with finite differences: the judge moves every number of x up and down
+# a little, in float64, and looks at what the result does. Try that yourself where a gradient is wrong.
 
 # %% [markdown]
 # ## 1. A layer, there and back
@@ -459,10 +459,10 @@ grade("ps13/layer_norm", layer_norm)
 # ```
 #
 # `logits` and `grad_logits` are (batch, classes), with 2 or more classes. The labels of the batch are
-# `labels[first : first + batch]`, each from 0 to classes - 1. `losses[step]` is 0 before you come, and all
-# other places of `losses` stay as they are. Logits lie anywhere between -10,000 and 10,000, where exp
-# overflows, or gives 0 for all of a row: take away each row's largest logit first. A label's probability may
-# be 0 in float32, and its loss is finite all the same.
+# `labels[first : first + batch]`, each from 0 to classes - 1. `losses[step]` is 0 at the start, and all other places
+# of `losses` stay as they are. Logits lie anywhere between -10,000 and 10,000, where exp overflows, or gives 0 for
+# all of a row: take away each row's largest logit first. A label's probability may be 0 in float32, and its loss is
+# finite all the same.
 #
 # Forward and backward want the same sums, so let one launch do both: it never writes softmax, and reads the
 # logits at most three times. The row *sectors* counts it for 64 rows of 96.
@@ -1092,7 +1092,7 @@ def train_text(device, tokens, length, sequences, steps, rate, beta1, beta2, eps
     table (letters, width), places (length, width), wq, wk, wv (width, width), gain, shift (width,),
     w1 (width, hidden), b1 (hidden,), w2 (hidden, width), b2 (width,), wo (width, letters), bo (letters,)
 
-    wq, wk and wv have no bias: task 1 takes zeros for it, and writes a gradient that nobody needs.
+    wq, wk and wv have no bias: pass zeros to task 1, and ignore the gradient that it writes.
     At most 256 arrays can be made in a run: make yours before the loop. Those few that tasks 3 and 7 make in
     each step, for themselves, may stay.
     """

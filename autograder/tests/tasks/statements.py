@@ -12,13 +12,14 @@ VERBS = (
 """First words of sentences that ask for something."""
 OTHERS = (
     "A About Adam Adding Addresses After All Amdahl An And Arrays As At Attention Barriers Batch Before "
-    "Between Biases Blocks Both But Chapter Configurations Counted Each Edges Eight Every Everything Far "
-    "First Five For Forward Four Giving Going Hardly Here How If In It Its Job Kubernetes Large Last "
+    "Between Biases Blocks Both But Chapter Configurations Counted Each Edges Eight Even Every Everything "
+    "Far First Five For Forward Four Giving Going Hardly Here How If In It Its Job Kubernetes Large Last "
     "Launched Layer Length Limits Logits Mean Measurements Memory Mixed Moments More Near Neighbouring "
     "Neighbours Noise Noting Now Numbers Of On Once One Only Otherwise Parameters Powers Rows Running "
-    "Scanning Scores Seconds Serving Sides Since So Softmax Some Somebody State Stored Straight Strides "
-    "That The Their Then There These They This Those Thread Threads Three Through Tiles To Together "
-    "Tokens Triton Two Until Warmth Water Weights What Whatever When Where Which Whole Why With You Your "
+    "Scanning Scores Seconds Serving Sides Since So Softmax Some Somebody Starting State Stored Straight "
+    "Strides That The Their Then There These They This Those Thread Threads Three Through Tiles To Together "
+    "Tokens Triton Two Until Warmth Water Weights What Whatever When Where Which Whole Why With Without You "
+    "Your "
 ).split()
 """First words of sentences that tell, or that may ask behind a comma."""
 LEAD = (
