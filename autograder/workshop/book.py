@@ -80,12 +80,13 @@ def complaints(log: str) -> list[str]:
 def run_cells(root: Path) -> None:
     """Run the cells of the pages that the cache lacks, as many pages at once as there are cores.
 
-    Sphinx would run one page after another. What fails here it runs again, and says why.
+    Sphinx would run one page after another. What fails here it runs again, and says why. The pages with most
+    cells come first, so that no core waits for a long one in the end.
     """
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
-    for page in pages(root):
-        file = root / f"{page}.md"
-        if "{code-cell}" in file.read_text(encoding="utf-8"):
+    texts = {root / f"{page}.md": (root / f"{page}.md").read_text(encoding="utf-8") for page in pages(root)}
+    for file in sorted(texts, key=lambda file: -texts[file].count("{code-cell}")):
+        if "{code-cell}" in texts[file]:
             cache.add_nb_to_project(str(file), read_data={"name": "myst_nb_md", "type": "plugin"})
     config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
     logger = logging.getLogger("cells")
