@@ -9,6 +9,8 @@ PYTEST := $(RUN) -m pytest autograder/tests -n 3 --dist loadscope
 
 .PHONY: help course venv book editions slides exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
+# Where several processes share the cores, torch's threads must not spin while they wait for each other.
+course book test quick full: export OMP_WAIT_POLICY := PASSIVE
 
 help:
 	@echo "make course     set up, build the book, write the exercises, grade the sample class   (TORCH=cpu: no CUDA build of PyTorch)"
