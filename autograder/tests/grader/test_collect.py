@@ -219,30 +219,25 @@ def test_a_moodle_archive_is_matched_by_name_and_two_of_one_name_are_refused_wit
     assert [(into / name / "ps01" / FILE).read_text() for name in ("j1", "j2")] == ["one", "other"]
 
 
-def test_who_takes_a_classmates_name_in_moodle_hands_in_nothing_for_or_against_them(take, tmp_path):
-    """Many a Moodle lets people change their names; the participant's number they cannot change."""
-    hers = {"Ada Lovelace_31_assignsubmission_file/ps01_tiny.ipynb": "hers"}
-    eves = {"Ada  lovelace._77_assignsubmission_file/ps01_tiny.ipynb": "eve's"}
-    roster = roster_file(
-        tmp_path / "worksheet.csv",
-        "Identifier,Full name,Email address,Status,Grade",
-        "Participant 31,Ada Lovelace,ada@example.org,Submitted,",
-        "Participant 77,Eve Moriarty,eve@example.org,Submitted,",
-    )
-    rows, into = take(packed(tmp_path / "both.zip", hers | eves), roster)
-    assert (into / "ada@example.org" / "ps01" / FILE).read_text() == "hers"
-    told = "the number 77 is another's in the roster: a group, or a name that is taken"
-    assert (rows["Ada  lovelace._77"].state, rows["Ada  lovelace._77"].why) == ("refused", told)
-    rows, _ = take(packed(tmp_path / "eves.zip", eves), roster)
-    assert rows["ada@example.org"].state == "nothing"
-
-
 WORKSHEET = (
     "Identifier,Full name,Email address,Status,Grade",
     "Participant 31,Ada Lovelace,ada@x.org,Submitted,",
     "Participant 32,Zo\u00eb Müller,zoe@x.org,Submitted,",
     "Participant 17,Eve Moriarty,eve@x.org,Submitted,",
 )
+
+
+def test_who_takes_a_classmates_name_in_moodle_hands_in_nothing_for_or_against_them(take, tmp_path):
+    """Many a Moodle lets people change their names; the participant's number they cannot change."""
+    hers = {"Ada Lovelace_31_assignsubmission_file/ps01_tiny.ipynb": "hers"}
+    eves = {"Ada  lovelace._17_assignsubmission_file/ps01_tiny.ipynb": "eve's"}
+    roster = roster_file(tmp_path / "worksheet.csv", *WORKSHEET)
+    rows, into = take(packed(tmp_path / "both.zip", hers | eves), roster)
+    assert (into / "ada@x.org" / "ps01" / FILE).read_text() == "hers"
+    told = "the number 17 is another's in the roster: a group, or a name that is taken"
+    assert (rows["Ada  lovelace._17"].state, rows["Ada  lovelace._17"].why) == ("refused", told)
+    rows, _ = take(packed(tmp_path / "eves.zip", eves), roster)
+    assert rows["ada@x.org"].state == "nothing"
 
 
 def test_what_was_typed_into_a_platform_is_its_students_and_no_notebook(take, tmp_path):

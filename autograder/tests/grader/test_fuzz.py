@@ -10,7 +10,7 @@ import json
 
 import nbformat
 import pytest
-from grading import answers, hand_in, launcher_here, make_course, notebook, record
+from grading import answers, hand_in, launcher_here, make_course, notebook, own_cell, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -122,17 +122,7 @@ def change(document, kind, number, what):
         other = cells[what % len(cells)]
         cell["metadata"], other["metadata"] = other.get("metadata", {}), cell.get("metadata", {})
     elif kind == "new":
-        cells.insert(
-            number % len(cells),
-            {
-                "cell_type": "code",
-                "id": f"n{number}",
-                "metadata": {},
-                "source": what,
-                "outputs": [],
-                "execution_count": None,
-            },
-        )
+        cells.insert(number % len(cells), own_cell(what, f"n{number}"))
 
 
 class Grader:

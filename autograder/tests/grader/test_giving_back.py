@@ -39,7 +39,9 @@ def course(tmp_path_factory):
 
 @pytest.fixture
 def root(course):
-    return course[0]
+    yield course[0]
+    for list_ in course[0].glob("submitted/*.csv"):
+        list_.unlink()
 
 
 @pytest.fixture
@@ -47,11 +49,15 @@ def work(course):
     return course[1]
 
 
-def packed(path, files):
-    with zipfile.ZipFile(path, "w") as archive:
+def collect(root, folder, files):
+    with zipfile.ZipFile(folder / "class.zip", "w") as archive:
         for name, text in files.items():
             archive.writestr(name, text)
-    return str(path)
+    return say(root, "collect", "ps01", "--from", str(folder / "class.zip"))
+
+
+def git(folder, *words):
+    return subprocess.run(["git", "-C", folder, *words], capture_output=True, check=True, text=True).stdout
 
 
 def names_in(path):
@@ -79,27 +85,23 @@ def test_pages_go_back_by_the_names_with_which_the_work_came(root, work, tmp_pat
     with zipfile.ZipFile(inside, "w") as archive:
         archive.writestr(FILE, work("bob"))
     theirs = inside.getvalue() if bob.endswith(".zip") else work("bob")
-    say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", {ada: work("ada"), bob: theirs}))
+    collect(root, tmp_path, {ada: work("ada"), bob: theirs})
     grade(root)
     say(root, "give-back", "ps01", "--to", to)
     assert sorted(names_in(root / f"grades/ps01_feedback_{to}.zip")) == back
     other = {"canvas": "moodle", "moodle": "canvas"}[to]
     told = CliRunner().invoke(app, ["give-back", "ps01", "--to", other, "--course", str(root)])
     assert "nothing is written" in str(told.exception)
-    for list_ in root.glob("submitted/*.csv"):
-        list_.unlink()
 
 
 def test_a_page_goes_back_by_the_name_of_the_newest_file_from_there(root, work, tmp_path):
     newest = f"lovelaceada_12_503_{FILE}"
     for number, name in enumerate((newest, f"lovelaceada_12_502_{FILE}", newest, f"ada/{FILE}")):
         text = work("ada").replace("# ada", f"# ada\\n# {number}")
-        say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", {name: text}))
+        collect(root, tmp_path, {name: text})
     grade(root)
     say(root, "give-back", "ps01", "--to", "canvas", status=1)  # bob's came from elsewhere
     assert "lovelaceada_12_503_ps01_tiny.html" in names_in(root / "grades/ps01_feedback_canvas.zip")
-    for list_ in root.glob("submitted/*.csv"):
-        list_.unlink()
 
 
 def test_gradescopes_archive_says_whose_and_when_and_its_list_is_no_work(root, work, tmp_path):
@@ -116,22 +118,14 @@ submission_2:
 """
     files = {f"{top}/submission_metadata.yml": about, f"{top}/submission_1/{FILE}": work("ada")}
     files |= {f"{top}/submission_2/mine/{FILE}": work("bob"), f"{top}/submission_2/x.txt": "notes"}
-    output = say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", files))
+    output = collect(root, tmp_path, files)
     assert "4 files: 2 taken, 2 not" in output and "yml: Gradescope's own list of whose and" in output
     times = received_times(root / "submitted/ps01.received.csv")
     assert times == {"ada": datetime(2026, 3, 2, 10), "bob": datetime(2026, 3, 2, 8)}
-    for list_ in root.glob("submitted/*.csv"):
-        list_.unlink()
 
 
 def test_a_page_on_the_web_has_a_name_that_nobody_guesses_and_keeps_it(root, work, tmp_path):
-    say(
-        root,
-        "collect",
-        "ps01",
-        "--from",
-        packed(tmp_path / "class.zip", {f"{who}/{FILE}": work(who) for who in HELD}),
-    )
+    collect(root, tmp_path, {f"{who}/{FILE}": work(who) for who in HELD})
     grade(root)
     say(root, "give-back", "ps01", "--to", "web")
     with open(root / "grades/ps01.addresses.csv", newline="") as table:
@@ -148,13 +142,7 @@ def test_a_page_on_the_web_has_a_name_that_nobody_guesses_and_keeps_it(root, wor
 
 
 def test_a_page_is_a_commit_on_a_branch_of_its_own_and_the_next_one_stands_on_it(root, work, tmp_path):
-    say(
-        root,
-        "collect",
-        "ps01",
-        "--from",
-        packed(tmp_path / "class.zip", {f"{who}/{FILE}": work(who) for who in HELD}),
-    )
+    collect(root, tmp_path, {f"{who}/{FILE}": work(who) for who in HELD})
     grade(root)
     theirs = tmp_path / "ada.git"
     subprocess.run(["git", "init", "--quiet", "--bare", theirs], check=True)
@@ -165,31 +153,21 @@ def test_a_page_is_a_commit_on_a_branch_of_its_own_and_the_next_one_stands_on_it
         if commits == 2:
             say(root, "void", "ps01/time_it", "--yes")
         assert "not given back: bob: not in" in say(root, *words, status=1)
-        log = subprocess.run(
-            ["git", "-C", theirs, "log", "--oneline", "feedback"], capture_output=True, check=True
-        )
-        assert len(log.stdout.splitlines()) == commits
-    shown = subprocess.run(
-        ["git", "-C", theirs, "show", "feedback:ps01/ps01_tiny.html"],
-        capture_output=True,
-        check=True,
-        text=True,
-    )
-    assert "Student: ada" in shown.stdout
+        assert len(git(theirs, "log", "--oneline", "feedback").splitlines()) == commits
+    assert "Student: ada" in git(theirs, "show", "feedback:ps01/ps01_tiny.html")
     say(root, "undo", "--yes")
     head = "github_username,roster_identifier,student_repository_url,submission_timestamp"
     listed.write_text(f"{head}\nada-gh,a@x.org,file://{theirs},2026-03-01 23:59:59 UTC\n")
     assert "0 of" in say(root, *words, status=1), "nobody knows whose a@x.org is"
     (root / "submitted/ps01.places.csv").write_text(f"file,student\nfile://{theirs},ada\n")
     assert "1 of" in say(root, *words, status=1)
-    (root / "submitted/ps01.places.csv").unlink()
 
 
 def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_the_page(
     root, work, tmp_path
 ):
     files = {f"{who}/{FILE}": work(who) for who in HELD} | {"bob/regrade.md": REQUEST, "ada/notes.md": "x"}
-    output = say(root, "collect", "ps01", "--from", packed(tmp_path / "class.zip", files))
+    output = collect(root, tmp_path, files)
     assert "asking for a regrade: bob" in output and "4 files: 3 taken, 1 not" in output
     grade(root)
     output = say(root, "requests", "ps01")

@@ -7,7 +7,7 @@ import shutil
 
 import forked_commands
 import pytest
-from grading import TINY, answers, hand_in, make_course, notebook, rows_of
+from grading import TINY, answers, hand_in, make_course, notebook, one_course_version, rows_of
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
@@ -142,8 +142,7 @@ def courses(tmp_path_factory):
     ]
     with CourseGradebook(root / "grades") as book:
         book.gradebook.update_or_create_assignment("ps01", duedate=DUE)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("autograder.results.course_version", lambda: "test")
+    with one_course_version():
         grade(root)
         told += [nbgrader(theirs, *words) for words in (["autograde", "ps01"], ["export"])]
         print(*told)

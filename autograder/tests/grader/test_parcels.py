@@ -5,9 +5,9 @@ import shutil
 
 import pytest
 from grading import answers, hand_in, judged_here, make_course, notebook, verdict_of
+from grading import command as run_command
 from grading import grading as made_grading
 
-from autograder import cli
 from autograder.sandbox.choose import choose
 from autograder.workers import machine_judge
 
@@ -43,22 +43,18 @@ def course_once(tmp_path_factory):
 
 
 @pytest.fixture
-def command(course_once, tmp_path, monkeypatch, capsys):
+def command(course_once, tmp_path, monkeypatch):
     """Run `autograder ...` in a copy of that class, with a judge that starts no process."""
     root = shutil.copytree(course_once, tmp_path / "course")
-    monkeypatch.chdir(root)
     monkeypatch.setattr(machine_judge, "course_version_of_this_process", lambda: "test")
     monkeypatch.setattr(
         machine_judge, "of_this_machine", lambda _: machine_judge.MachineJudge(choose(unsafe=True))
     )
 
     def run(*words):
-        monkeypatch.setattr("sys.argv", ["autograder", *map(str, words)])
-        with judged_here(by_length), pytest.raises(SystemExit) as left:
-            cli.main()
-        told = capsys.readouterr()
-        assert "Traceback" not in told.out + told.err
-        return left.value.code or 0, told.out + told.err
+        with judged_here(by_length):
+            status, *told = run_command(root, *words)
+        return status, "".join(told)
 
     run.root = root
     return run

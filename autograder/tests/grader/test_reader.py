@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import TESTS
-from grading import answers, hand_in, make_course, notebook
+from grading import answers, hand_in, make_course, notebook, one_course_version, own_cell
 from grading import grading as made_grading
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -60,17 +60,6 @@ def launcher(request):
         return choose()
     except NoSandbox as problem:
         pytest.skip(str(problem))
-
-
-def own_cell(source, identity="mine"):
-    return {
-        "cell_type": "code",
-        "id": identity,
-        "metadata": {},
-        "source": source,
-        "outputs": [],
-        "execution_count": None,
-    }
 
 
 def as_bytes(document):
@@ -526,6 +515,7 @@ def watching():
         WATCHED.clear()
 
 
+@one_course_version()
 def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_path, monkeypatch):
     for module, function in ((symtable, "symtable"), (contents, "parse"), (contents, "cells_of")):
         monkeypatch.setattr(module, function, lambda *_, **__: WATCHED.append(MARK))
@@ -540,12 +530,12 @@ def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_pat
             grading = made_grading(
                 course[0], "ps01", tmp_path / "submitted", tmp_path / "out", seed=3, sandbox=Unsafe()
             )
-            grading.version = "test"
             (row,) = grading.rows()
             assert (row.score, row.fresh) == (15, fresh)
         assert seen() == []
 
 
+@one_course_version()
 def test_an_unchanged_submission_is_not_read_again_and_its_page_stays_as_it_is(course, tmp_path):
     class Counted(Unsafe):
         roles = []
@@ -560,7 +550,6 @@ def test_an_unchanged_submission_is_not_read_again_and_its_page_stays_as_it_is(c
 
     def run():
         grading = made_grading(course[0], "ps01", submitted, out, seed=3, sandbox=Counted())
-        grading.version = "test"
         return {row.student: row for row in grading.rows()}
 
     first = run()

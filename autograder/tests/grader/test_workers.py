@@ -10,12 +10,12 @@ from dataclasses import replace
 import pytest
 import yaml
 from conftest import ROOT
-from grading import answers, hand_in, make_course, notebook, verdict_of
+from grading import answers, command, hand_in, make_course, notebook, verdict_of
 from grading import grading as made_grading
 from jsonschema import Draft202012Validator
 from rich.console import Console
 
-from autograder import cli, results
+from autograder import results
 from autograder.follow import Follower, follow
 from autograder.gradebook import CourseGradebook
 from autograder.sandbox import Limits, Unsafe
@@ -223,12 +223,9 @@ def test_two_places_to_judge_are_refused():
         ("--seed", "no option --seed, see `autograder grade --help`"),
     ],
 )
-def test_a_setting_that_is_none_is_one_line(monkeypatch, capsys, word, why):
-    monkeypatch.setattr("sys.argv", ["autograder", "grade", "ps01", word])
-    with pytest.raises(SystemExit, match="2"):
-        cli.main()
-    told = capsys.readouterr().err
-    assert why in told and told.count("\n") == 1
+def test_a_setting_that_is_none_is_one_line(tmp_path, word, why):
+    status, _, told = command(tmp_path, "grade", "ps01", word)
+    assert status == 2 and why in told and told.count("\n") == 1
 
 
 def test_settings_stand_in_the_courses_configuration_and_a_run_may_say_otherwise(tmp_path):
