@@ -15,10 +15,10 @@ from corpus_files import CORPUS, SOLUTIONS, Entry, all_entries, cells_for, entri
 from warplab.crossing import EXECUTED
 from warplab.crossing.outcome import Outcome
 from warplab.tasks import registry, scoring
-from warplab.tasks.declaration import Task, task
+from warplab.tasks.declaration import Task, VjpTask, task
 from warplab.tasks.feedback import report_on
 from warplab.tasks.hints import hints_for
-from warplab.tasks.rubric import Case
+from warplab.tasks.rubric import Case, Item
 
 TASK_FILES = Path(registry.__file__).parent
 ENTRIES = all_entries()
@@ -331,6 +331,21 @@ def test_a_task_with_other_shares_for_what_the_engine_finds_says_why():
 
     with pytest.raises(ValueError, match="say in not_as_usual why"):
         task("ps99/quiet", 0)(Quiet)
+
+
+@pytest.mark.parametrize("base", [VjpTask, Task])
+def test_what_the_students_process_alone_can_see_weighs_a_fifth_of_a_task_at_most(base, monkeypatch):
+    monkeypatch.setattr("warplab.tasks.declaration.DECLARED", {})
+
+    class Keeps(base):
+        items = (Item("right", 8), Item("saved", 2, "structure"))
+
+    class KeepsMore(base):
+        items = (Item("right", 7), Item("saved", 2, "structure"))
+
+    task("ps99/keeps", 10)(Keeps)
+    with pytest.raises(ValueError, match="weigh 2 of 9 points, and may weigh 20%"):
+        task("ps99/keeps_more", 9)(KeepsMore)
 
 
 RACE = {"text": "global-memory conflict in kernel k: ...", "acts": [{}, {}]}

@@ -27,6 +27,12 @@ from warplab.tasks.rubric import KINDS, in_rubric, number
 
 DECLARED = {}
 """{name: task} of all tasks whose modules have been imported."""
+COUNTED = (*EXECUTED, "device", "ranks")
+"""Crossings whose counters are the executor's, or those of the judge's own device or router."""
+HANDED_OVER = 0.2
+"""Elsewhere only the student's own processes see the work, and what they hand over is counted, such as what
+forward keeps for backward: the share of a task that rows may weigh which count it.
+"""
 
 
 class Task:
@@ -447,6 +453,12 @@ def task(name, points):
             raise ValueError(f"{name}: its items add up to {total:g} points, expected {points:g}")
         if any(item.kind not in KINDS for item in cls.items) or cls.crossing not in CROSSINGS:
             raise ValueError(f"{name}: unknown kind of item or crossing")
+        counted = math.fsum(item.points for item in cls.items if item.kind == "structure")
+        if cls.crossing not in COUNTED and counted > HANDED_OVER * total:
+            raise ValueError(
+                f"{name}: rows that count what the student's process alone can see weigh {counted:g} of "
+                f"{total:g} points, and may weigh {HANDED_OVER:.0%}"
+            )
         if cls.keeps != Task.keeps and not cls.not_as_usual:
             raise ValueError(f"{name}: say in not_as_usual why a row keeps other shares here")
         if any(item.kind == "time" for item in cls.items) and not (
