@@ -151,8 +151,6 @@ def test_moodles_table_maps_to_one_person_each_and_holds_numbers_alone():
     table = moodle([whole(), open_], {"ada": ADA, "bob": BOB}, "ps04")
     assert table.text == "Username,Email address,ps04\r\nada,ada@example.org,42.5\r\n"
     assert table.left_out == (("bob", "5 points wait for a GPU, 15 points wait for you in formgrader"),)
-    (line,) = csv.DictReader(io.StringIO(table.text))
-    assert float(line["ps04"]) == 42.5
 
 
 def test_blackboards_table_has_every_field_in_quotes_and_the_columns_id():

@@ -268,10 +268,7 @@ def test_an_empty_array_of_an_impossible_shape_is_refused(shape):
 
 def arrived(line, kind):
     """What the judge makes of one line of a student's process."""
-    mine, theirs = socket.socketpair()
-    with mine, theirs:
-        mine.sendall(line + b"\n")
-        return Channel(theirs).receive((kind,))
+    return heard(line + b"\n", (kind,))
 
 
 def test_half_a_character_becomes_a_question_mark():

@@ -12,7 +12,7 @@ from functools import cache
 import pytest
 import yaml
 from corpus_files import CORPUS, cells_for
-from grading import answers, command, enter, make_course, notebook
+from grading import answers, command, enter, make_course, notebook, own_cell
 
 from autograder.layout import load_assignment
 from autograder.similar import groups, similar_answers, threshold
@@ -205,8 +205,7 @@ def test_a_copy_hides_neither_in_a_further_cell_nor_in_a_text_that_is_executed(t
         "eve": "",
     }.items():
         document = notebook(assignment, matmul_tiled="matmul_tiled = matmul")
-        further = {"cell_type": "code", "id": "s-1", "metadata": {}, "source": text, "outputs": []}
-        document["cells"].insert(3, further)
+        document["cells"].insert(3, own_cell(text, "s-1"))
         enter(tmp_path, student, assignment, document)
     found = similar_answers(assignment, tmp_path)
     assert {one.cell for one in found} == {OWN_CELLS}
