@@ -41,13 +41,15 @@ from warplab.evidence.measure import (
 )
 from warplab.evidence.record import Record
 from warplab.figures import matmul
-from warplab.plots.measured import measured
+from warplab.figures.recorded import ASKED, finding
+from warplab.plots.measured import in_words, measured
 
 OF_OTHERS = ("series", "at", "published", "device", "year")
 OTHERS = "What others published on this question"
 
 
 DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # of what others published: a figure of its own
+NOT_DRAWN = {"matmul_by_size": "torch fp16"}  # lies on another series; the tables have it
 LESSONS = yaml.safe_load((RESULTS / "lessons.yml").read_text(encoding="utf-8"))
 
 
@@ -77,7 +79,8 @@ class Measured(Directive):
             raise self.error(f"measured: {error.args[0]}") from None
         found = []
         for e in chosen:
-            found.append(nodes.paragraph("", "", nodes.strong("", e.question)))
+            asked = ASKED.get(e.name, e.question) if records(e.name) else e.question
+            found.append(nodes.paragraph("", "", nodes.strong("", asked)))
             found += [self.plot(shown_without_running(e.name)), self.elsewhere(e)]
             if records(e.name) and published(e.name):
                 found += folded(OTHERS, [self.plot(of_others(e))])
@@ -120,8 +123,11 @@ class Measured(Directive):
         )
 
     def plot(self, shown: Measurement) -> nodes.raw:
-        draw = DRAWN.get(shown.name, measured) if shown.kind == "published" else measured
-        return nodes.raw("", draw(shown.own)._repr_html_(), format="html")
+        if shown.kind == "published":
+            drawn = DRAWN.get(shown.name, measured)(shown.own)
+        else:
+            drawn = measured(without(shown.own, NOT_DRAWN.get(shown.name)), caption=finding(shown))
+        return nodes.raw("", drawn._repr_html_(), format="html")
 
     def elsewhere(self, e: Experiment) -> nodes.paragraph:
         """Where the numbers of a chapter's plot stand."""
@@ -249,6 +255,11 @@ def of_others(e: Experiment) -> Measurement:
     return replace(shown_without_running(e.name), kind="published", evidence=tuple(published(e.name)))
 
 
+def without(shown: Measurement, series: str | None) -> Measurement:
+    kept = [replace(e, points=tuple(p for p in e.points if p.series != series)) for e in shown.evidence]
+    return replace(shown, evidence=tuple(kept))
+
+
 def folded(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
     """`inside` behind a line that opens it."""
     opening = f'<details class="dropdown others"><summary>{title}</summary>'
@@ -261,7 +272,7 @@ def medians(kept: list[Record]) -> nodes.table:
     for record in kept:
         for p in record.points:
             rate = f", {value(p)}" if p.rate else ""
-            cells.setdefault((p.series, place(p)), {})[record.key] = (
+            cells.setdefault((in_words(p.series), place(p)), {})[record.key] = (
                 f"{p.text()}{rate} ({p.iqr / p.median:.1%})"
             )
     rows = [(*where, *(those.get(record.key, "-") for record in kept)) for where, those in cells.items()]

@@ -108,7 +108,7 @@ def test_a_record_says_that_it_is_not_this_machine(tmp_path, no_live):
     write(a_record(), tmp_path)
     m = measure("copy_bandwidth", tmp_path)
     assert m.kind == "recorded" and not m.evidence[0].stale
-    assert m.banners[0] == "recorded on NVIDIA H200, driver 570.1, 2026-11-21 - not this machine"
+    assert m.banners[0] == "recorded on NVIDIA H200, driver 570.1, 2026-11-21; not this machine"
 
 
 def test_a_stale_record_is_never_shown_as_fresh(tmp_path, no_live):

@@ -62,11 +62,11 @@ class Measurement:
 
     @property
     def banners(self) -> list[str]:
-        """A line for each origin; of those who published numbers of several devices, one for them all."""
+        """A line for each origin; one for several devices that differ in nothing else."""
         lines: dict[tuple[str, str], list[Evidence]] = {}
         for e in self.evidence:
-            lines.setdefault((e.kind, e.author or e.banner), []).append(e)
-        said = [_of_one_author(es) if es[0].author else es[0].banner for es in lines.values()]
+            lines.setdefault((e.kind, e.author or e.banner.replace(e.device, "", 1)), []).append(e)
+        said = [_of_one_author(es) if es[0].author else _of_cards(es) for es in lines.values()]
         return said + ([] if self.kind != "missing" else ["on a GPU: not recorded yet"])
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -87,6 +87,11 @@ class Measurement:
 
     def _repr_html_(self) -> str:
         return render("warplab.evidence", "measure.html.j2", measurement=self)
+
+
+def _of_cards(same: list[Evidence]) -> str:
+    """recorded on NVIDIA H100 80GB HBM3 and NVIDIA H200, driver 580, 2026-11-26; not this machine."""
+    return same[0].banner.replace(same[0].device, " and ".join(e.device for e in same), 1)
 
 
 def _of_one_author(sources: list[Evidence]) -> str:
@@ -143,9 +148,8 @@ def measure(name: str, results: Path = RESULTS) -> Measurement:
     if device().kind == "cuda":
         gpu = [_live(name, "cuda"), *(e for e in gpu if e.kind == "published")]
     cpu = [_live(name, "cpu")] if experiment.cpu else []
-    return Measurement(
-        name, experiment.question, experiment.x, gpu[0].kind if gpu else "missing", (*gpu, *cpu)
-    )
+    kind = gpu[0].kind if gpu else "missing"
+    return Measurement(name, experiment.question, experiment.x, kind, (*gpu, *cpu))
 
 
 def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
@@ -155,9 +159,8 @@ def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
     experiment = get(name)
     found = [recorded(record, experiment.code) for record in records(name, results)]
     found += published(name, results)
-    return Measurement(
-        name, experiment.question, experiment.x, found[0].kind if found else "missing", tuple(found)
-    )
+    kind = found[0].kind if found else "missing"
+    return Measurement(name, experiment.question, experiment.x, kind, tuple(found))
 
 
 @functools.cache
@@ -189,7 +192,7 @@ def records(name: str, results: Path = RESULTS) -> list[Record]:
 def recorded(record: Record, code: str) -> Evidence:
     """A record as Evidence; its banner says so if the experiment's code is no longer ``code``."""
     stale = record.code != code
-    banner = f"recorded on {record.device}, driver {record.driver}, {record.date[:10]} - not this machine"
+    banner = f"recorded on {record.device}, driver {record.driver}, {record.date[:10]}; not this machine"
     return Evidence(
         "contributed" if record.by else "recorded",
         record.device,

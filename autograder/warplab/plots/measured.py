@@ -5,6 +5,7 @@ banner, theory dashed, nothing filled in.
 import itertools
 import json
 import math
+import re
 import textwrap
 
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
@@ -21,7 +22,7 @@ from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 COLOURS = list(PALETTE.values())
 # A row for when the colours begin again, a column for each device that was recorded.
 FILLS = (("full", "none"), ("left", "right"), ("bottom", "top"))
-OF_OTHERS = "published by others, on the devices and in the years that the legend names"
+NOUNS = {"reduce": "sum", "matmul": "product", "transpose": "transpose"}
 UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
 
@@ -32,8 +33,8 @@ def measured(measurement, alt=None, caption=None):
     device its own filling. With records and published figures together a plot is full:
     draw `measurement.own`.
 
-    alt, caption: default to the question and the banners. Without any evidence the
-    figure says "not recorded yet".
+    alt, caption: what was found; default to the question. The banners follow, once, under the plot. Without
+    any evidence the figure says "not recorded yet".
     """
     points = [p for e in measurement.evidence for p in e.points]
     rates, flops, unit, label = _quantity(points)
@@ -60,23 +61,14 @@ def measured(measurement, alt=None, caption=None):
         legend(figure)
     else:
         ax.set_axis_off()
-        ax.text(
-            0.5,
-            0.5,
-            "not recorded yet",
-            ha="center",
-            va="center",
-            style="italic",
-            color=PALETTE["grey"],
-            transform=ax.transAxes,
-        )
-    title = [textwrap.fill(line, 54 if on_phone() else 110) for line in _title(measurement)]
-    figure.suptitle("\n".join(title), fontsize=9.5, x=0.01, ha="left", color=INK)
+        middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
+        ax.text(0.5, 0.5, "not recorded yet", style="italic", color=PALETTE["grey"], **middle)
     spoken = "; ".join(
         f"{p.series}{of(e)} at {p.x:,g}: {p.text()}" for e in measurement.evidence for p in e.points[:9]
     )
-    text = f"{measurement.question} {said_of(measurement)}"
-    shown = show(figure, alt or f"{text} {spoken}", caption or text, [e.kind for e in measurement.evidence])
+    alt = alt or f"{measurement.question} {caption or ''} {spoken}"
+    text = f"{caption or measurement.question} {said_of(measurement)}"
+    shown = show(figure, alt, text, [e.kind for e in measurement.evidence])
     shown.name = measurement.name
     per = "flops" if flops else "bytes" if rates else "seconds"
     if points and label in ("TFLOP/s", "GB/s", "seconds"):  # what the page's own lab can measure too
@@ -137,18 +129,20 @@ def _number(value):
     return EngFormatter(sep=" ")(value) if value >= 1e5 else f"{value:,.0f}" if value >= 1e3 else f"{value:g}"
 
 
-def _title(measurement):
-    """The banners; of others one line for all, since each of their points has its name in the legend."""
-    ours = [banner for banner in measurement.banners if not banner.startswith("published by ")]
-    others = any(e.kind == "published" for e in measurement.evidence)
-    return ([OF_OTHERS] if others else []) + ours
-
-
 def _name(evidence, series):
     """The series as the legend calls it: of others with device and year, since several measured the same."""
     if evidence.kind != "published":
-        return series
+        return in_words(series)
     return f"{series}, {evidence.device.removeprefix('NVIDIA ')}, {evidence.year}"
+
+
+def in_words(series):
+    """The name of a series of ours in the words of the text: reduce_atomic is "atomic sum"."""
+    said = re.sub(r"^(cuda|course): ", "", series)
+    verbs = rf"^({'|'.join(NOUNS)})_(\w+)"
+    said = re.sub(verbs, lambda m: f"{m[2].replace('_', '-')} {NOUNS[m[1]]}", said)
+    said = re.sub(r"\b(fp|bf|tf|int)(\d+)\b", lambda m: m[0].upper(), said)
+    return re.sub(r"^torch\b", "PyTorch", said).replace("_", " ")
 
 
 def _roofs(ax, ours, unit, slope=False):
@@ -171,7 +165,7 @@ def _roofs(ax, ours, unit, slope=False):
         ax.axhline(limit / unit, **style)
         held = next(iter(named.values()))
         whose = "" if len(held) == len(devices) else ", ".join(model(device) for device in held) + ": "
-        said = f"{whose}{', '.join(named)} peak"
+        said = f"{whose}{in_words(', '.join(named))} peak"
         end, side = _free_place([p for e in ours for p in e.points], limit, [*peaks])
         place = {"ha": ("left", "right")[end], "va": "bottom" if side > 0 else "top", "fontsize": 9}
         place |= {"xycoords": ("axes fraction", "data"), "textcoords": "offset points"}
