@@ -319,7 +319,7 @@ def ladder():
     return plots.show(
         fig,
         alt=f"Dense data-sheet peaks in TFLOP/s, on a logarithmic axis. {'; '.join(said)}.",
-        caption="Data-sheet peaks, dense, SXM but for the RTX 4090 (FP16 and FP8 there with FP32 sums). "
+        caption="Data-sheet peaks, dense: SXM modules and an RTX 4090 (its FP16 and FP8 with FP32 sums). "
         "Equal steps of the axis are equal factors. Halving the bits doubles a Tensor Core's peak; the large "
         "step is from CUDA cores to Tensor Cores. The registry has neither FP32 nor FP4 of the B300.",
     )
