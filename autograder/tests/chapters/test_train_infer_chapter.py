@@ -378,11 +378,11 @@ def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
         ("prefix", lambda n: -(-n // 16) * 16, 512),
     ):
         held.clear()
-        readers, waits = space["stream"](space["requests"], claim, shared).T
+        running, waits = space["stream"](space["requests"], claim, shared).T
         p95[name] = np.percentile(waits, 95)
         assert len(waits) == 1000 and max(held) <= space["room"]
         if name == "reserved":
-            assert readers.max() == 30
+            assert running.max() == 30
             assert 0.2 < np.mean(held) / space["room"] < 0.3  # "three quarters are empty"
     assert p95["reserved"] > 100 * p95["pages"] and 0.4 < p95["prefix"] / p95["pages"] < 0.6
     now = [prompt + answer // 2 for _, prompt, answer in space["requests"][:30]]
@@ -472,18 +472,18 @@ def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weigh
 
 def test_the_thresholds_of_serving():
     """Products, then caches: from ridge rows on the products are compute-bound, and the step is while the
-    caches of a reader are shorter than its FLOP.
+    caches of a request are shorter than its FLOP.
     """
     ridge = PEAK / BANDWIDTH
     for context, k, n in ((90, 524_288, 7e9), (1447, 327_680, 70e9)):
         assert round(2 * n / (ridge * k)) == context
-        for readers in (1, 300, 10_000):
-            assert 2 * n * readers / PEAK > readers * (context - 1) * k / BANDWIDTH
-            assert 2 * n * readers / PEAK < readers * (context + 1) * k / BANDWIDTH
+        for batch in (1, 300, 10_000):
+            assert 2 * n * batch / PEAK > batch * (context - 1) * k / BANDWIDTH
+            assert 2 * n * batch / PEAK < batch * (context + 1) * k / BANDWIDTH
 
 
 def test_a_prompt_in_chunks(monkeypatch):
-    """Chunks of 256 beside 32 readers are below the ridge: no step is longer than weights and caches take."""
+    """Chunks of 256 and 32 requests are below the ridge: no step is longer than weights and caches take."""
     names = chapter()
     for name, value in {"each": 524_288, "h100": H100}.items():
         monkeypatch.setitem(names, name, value)
@@ -495,15 +495,14 @@ def test_a_prompt_in_chunks(monkeypatch):
     assert max(passes[256]) == pytest.approx((14e9 + caches) / BANDWIDTH)
     assert [round(1e3 * max(passes[n]), 1) for n in (512, 256, 128)] == [14.0, 10.5, 10.5]
     assert names["decode"](32)[1] == pytest.approx(30.8e9, rel=2e-3)
-    says("134 ms", "315 ms instead of 134", "after 214 ms, for steps of up to 14", "64 times")
+    says("134 ms", "315 ms instead of 134", "after 214 ms, for steps of up to 14 ms", "64 times")
 
 
 def test_a_check_of_drafts_costs_a_plain_pass_until_its_rows_pass_the_ridge(monkeypatch):
     names = chapter()
     monkeypatch.setitem(names, "h100", H100)
     plain, check = (
-        [names["pass_time"](7e9, tokens, readers, 524_288_000) for readers in (1, 32, 125)]
-        for tokens in (1, 5)
+        [names["pass_time"](7e9, tokens, batch, 524_288_000) for batch in (1, 32, 125)] for tokens in (1, 5)
     )
     assert check[:2] == plain[:2] and check[2] - plain[2] == pytest.approx(
         14e9 * 625 / PEAK - 14e9 / BANDWIDTH

@@ -106,7 +106,7 @@ def _attention(counts):
 
 @plots.responsive
 def batching(measurement):
-    """Tokens a second of all readers, and one reader's time between two tokens, over the batch: every
+    """Tokens a second of all requests, and the time between two tokens of one, over the batch: every
     origin that `measurement` (decode_batch) has.
     """
     fig, axes = plots.new(plots.COLUMN, 3.5, columns=2)
@@ -134,8 +134,8 @@ def batching(measurement):
         )
     if measurement.kind == "missing":
         axes[0].plot([], [], linestyle="none", label="on a GPU: not recorded yet")
-    for ax, title in zip(axes, ("tokens a second, all readers", "ms between two tokens"), strict=True):
-        ax.set(xscale="log", yscale="log", xlabel="batch: readers who share a step")
+    for ax, title in zip(axes, ("tokens a second, all requests", "ms between two tokens"), strict=True):
+        ax.set(xscale="log", yscale="log", xlabel="batch: requests that share a step")
         ax.set_title(title, loc="left", fontsize=11)
         ax.margins(x=0.08)
         _plain(ax.xaxis, *ax.get_xlim())
@@ -145,9 +145,9 @@ def batching(measurement):
     plots.legend(fig)
     return plots.show(
         fig,
-        alt="Tokens a second of all readers, and the time between two tokens, against the batch. "
+        alt="Tokens a second of all requests, and the time between two tokens, against the batch. "
         f"{'. '.join(said)}. {'; '.join(measurement.banners)}.",
-        caption="First what the server writes in all, then what one reader waits for a token. Dotted lines "
+        caption="First the throughput of all requests, then the time between two tokens of one. Dotted lines "
         "join the numbers of one published series, nothing is left out of it. Published are tokens a second "
         "over a whole run, its prompts included, and the median time between two tokens. "
         + said_of(measurement),
@@ -213,8 +213,8 @@ def queue(results, capacity):
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
         "batch. " + ". ".join(said) + ".",
         caption="Simulated, with the shortest steps that an H100's memory bandwidth allows: thick the 95th "
-        "percentile, thin the median, dotted the load at which the queue never ends. A larger batch moves "
-        "that load; nothing removes it.",
+        "percentile, thin the median, dotted the server's capacity, beyond which the queue grows without "
+        "bound. A larger limit on the batch raises the capacity.",
     )
 
 
