@@ -298,12 +298,12 @@ for name, p in ("mixed", slow), ("sorted", quick):
 # | `schedulers` | 4 | each owns a quarter of the registers, and of the warps |
 # | `registers`, `register_unit` | 65,536, 256 | of 32 bits; a warp gets its 32 x registers rounded up to the unit |
 # | `shared`, `reserved`, `shared_unit` | 233,472, 1,024, 128 | bytes; a block gets (its own + reserved), rounded up; some GPUs reserve 0 |
-# | `latency`, `bytes_per_tick` | given | ticks that a load takes; bytes that the SM's share of the memory bandwidth moves in a tick |
+# | `latency`, `bytes_per_cycle` | given | clock cycles that a load takes; bytes that the SM's share of the memory bandwidth moves in one |
 #
 # With 40 registers and blocks of 256 threads, a warp takes 40 x 32 = 1,280 registers, five units exactly. A
 # quarter holds 16,384 // 1,280 = 12 warps, the SM 48, which are 6 blocks; warps alone would allow 8.
 #
-# Then Little's law: to use all of that bandwidth, `latency * bytes_per_tick` bytes must be under way all the time,
+# Then Little's law: to use all of that bandwidth, `latency * bytes_per_cycle` bytes must be under way all the time,
 # 128 for each load of four bytes by a warp. How many loads must *each* thread have under way?
 
 
@@ -337,7 +337,7 @@ def latency_hiding(sm, registers, shared, threads):
         return min(*fits, sm["registers"] // sm["schedulers"] // per_warp * sm["schedulers"] // warps)
 
     resident = blocks(registers) * warps
-    loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
+    loads = math.ceil(sm["latency"] * sm["bytes_per_cycle"] / (resident * 32 * 4))
     spare = 0
     while registers + spare < 255 and blocks(registers + spare + 1) == blocks(registers):
         spare += 1
@@ -363,7 +363,7 @@ with when_written():
         "reserved": 1024,
         "shared_unit": 128,
         "latency": 700,
-        "bytes_per_tick": 12.8,
+        "bytes_per_cycle": 12.8,
     }
     for name, p in ("undiverge", quick), ("mixed", slow):
         blocks, occupancy, loads, spare = latency_hiding(h100, p.registers, p.shared_bytes, 128)

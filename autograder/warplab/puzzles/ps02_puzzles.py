@@ -71,7 +71,7 @@ def branch():
 
 H100_SM = {
     **{"warps": 64, "blocks": 32, "schedulers": 4, "registers": 65_536, "register_unit": 256},
-    **{"shared": 233_472, "reserved": 1024, "shared_unit": 128, "latency": 700, "bytes_per_tick": 12.8},
+    **{"shared": 233_472, "reserved": 1024, "shared_unit": 128, "latency": 700, "bytes_per_cycle": 12.8},
 }
 
 

@@ -334,8 +334,8 @@ class LatencyHiding(Task):
         roomy = (
             164 * 1024 // int(rng.integers(5, 8)) - 2048
         )  # as many blocks with the reserved kilobyte as without
-        whole = 64 * int(rng.integers(8, 14))  # 8 warps: a load a thread for each 64 ticks of 16 bytes
-        nearly_whole = [{"latency": whole + more, "bytes_per_tick": 16.0} for more in (-1, 0, 1)]
+        whole = 64 * int(rng.integers(8, 14))  # 8 warps: a load a thread for each 64 cycles of 16 bytes
+        nearly_whole = [{"latency": whole + more, "bytes_per_cycle": 16.0} for more in (-1, 0, 1)]
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
             kernel("warps", "sm_75", 20, 0, 100),
@@ -410,7 +410,7 @@ class LatencyHiding(Task):
             "reserved": limit.reserved_shared,
             "shared_unit": limit.shared_unit,
             "latency": int(rng.integers(400, 900)),
-            "bytes_per_tick": float(rng.uniform(4, 16)),
+            "bytes_per_cycle": float(rng.uniform(4, 16)),
         }
         sm |= other
         inputs = {"sm": sm, "registers": int(registers), "shared": int(shared), "threads": int(threads)}
@@ -437,7 +437,7 @@ class LatencyHiding(Task):
         blocks = self.blocks(inputs, registers)
         resident = blocks * -(-inputs["threads"] // 32)
         most = max(r for r in range(registers, self.MOST_REGISTERS + 1) if self.blocks(inputs, r) == blocks)
-        loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (resident * 32 * 4))
+        loads = math.ceil(sm["latency"] * sm["bytes_per_cycle"] / (resident * 32 * 4))
         return {
             "blocks": np.array(blocks),
             "occupancy": np.array(resident / sm["warps"]),

@@ -16,7 +16,7 @@ def latency_hiding(sm, registers, shared, threads):
     if per_block:
         fits.append(sm["shared"] // per_block)
     blocks = min(fits)
-    loads = math.ceil(sm["latency"] * sm["bytes_per_tick"] / (blocks * warps * 128))
+    loads = math.ceil(sm["latency"] * sm["bytes_per_cycle"] / (blocks * warps * 128))
     each = -(-blocks * warps // sm["schedulers"])
     unit = sm["register_unit"]
     most = min(quarter // each // unit * unit // 32, 255)
