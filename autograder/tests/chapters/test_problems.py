@@ -73,8 +73,10 @@ import sys
 sys.path.insert(0, {ext!r})
 extensions = ["myst_nb", "sphinx_design", "problems"]
 myst_enable_extensions = ["colon_fence"]
-nb_execution_mode = "force"
+nb_execution_mode = "cache"  # pages with the same cells run them once
+nb_execution_cache_path = {cache!r}
 html_theme = "basic"
+root_doc = "05-page"
 """
 HEAD = """---
 jupytext:
@@ -84,22 +86,49 @@ kernelspec: {name: python3, display_name: Python 3}
 """
 
 
-def built(folder, text):
-    """(exit code, what Sphinx said, the page's body) of a book that is this page."""
-    name = folder / "05-page.md"
-    name.write_text(HEAD + text, encoding="utf-8")
-    (folder / "conf.py").write_text(CONF.format(ext=str(ROOT / "chapters/_ext")) + "root_doc = '05-page'\n")
-    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", str(folder), str(folder / "made")]
-    ran = subprocess.run(command, capture_output=True, text=True)
-    made = folder / "made/05-page.html"
-    return ran.returncode, ran.stderr, made.read_text(encoding="utf-8") if made.exists() else ""
+BUILD = """
+import sys
+from sphinx.cmd.build import build_main
+for folder in sys.argv[1:]:
+    with open(folder + "/said", "w") as sys.stderr:
+        code = build_main(["-q", "-b", "html", folder, folder + "/made"])
+        print("exit code", code, file=sys.stderr)
+"""
+NOT_WHOLE = [
+    (("7,900", "7,800"), "no cell of its solution prints its answer"),
+    (("1975", "1990"), "no cell of its solution prints its answer"),
+    (
+        ("```{solution-end}\n```\n\n```{predict}", "```{predict}"),
+        "problem-5-1 .answer 7,900.: has no solution",
+    ),
+    (("```{solution-start}\n```\n\nCount", "Count"), "problem-5-1 .answer 7,900.: has no solution"),
+    ((":within: 10 %", ""), "an answer is a number and has :within:"),
+    (("[x]", "[ ]"), "of the choices one begins with"),
+    (("[ ] arithmetic", "arithmetic"), "of the choices one begins with"),
+    (("{predict}", "{predict} A title"), "a prediction has none"),
+    (("How many bytes?", ""), "it has no question"),
+]
 
 
 @pytest.fixture(scope="module")
-def html(tmp_path_factory):
-    code, said, page = built(tmp_path_factory.mktemp("book"), PAGE)
-    assert code == 0, said
-    return page
+def books(tmp_path_factory):
+    """Folders of books of one page, all built by one process: the whole page, then each that is not whole."""
+    pages, folders = [PAGE] + [PAGE.replace(*change, 1) for change, _ in NOT_WHOLE], []
+    for number, text in enumerate(pages):
+        folder = tmp_path_factory.mktemp(f"book{number}")
+        (folder / "05-page.md").write_text(HEAD + text, encoding="utf-8")
+        conf = CONF.format(ext=str(ROOT / "chapters/_ext"), cache=str(folder.parent / "problems_cache"))
+        (folder / "conf.py").write_text(conf)
+        folders.append(folder)
+    subprocess.run([sys.executable, "-c", BUILD, *map(str, folders)], check=True)
+    return folders
+
+
+@pytest.fixture(scope="module")
+def html(books):
+    said = (books[0] / "said").read_text()
+    assert said == "exit code 0\n"
+    return (books[0] / "made/05-page.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture
@@ -134,28 +163,13 @@ def test_problems_are_numbered_within_the_chapter_and_predictions_are_not(html):
     assert "arithmetic &amp; more" in html and html.count("<summary>Solution</summary>") == 3
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (("7,900", "7,800"), "no cell of its solution prints its answer"),
-        (("1975", "1990"), "no cell of its solution prints its answer"),
-        (
-            ("```{solution-end}\n```\n\n```{predict}", "```{predict}"),
-            "problem-5-1 .answer 7,900.: has no solution",
-        ),
-        (("```{solution-start}\n```\n\nCount", "Count"), "problem-5-1 .answer 7,900.: has no solution"),
-        ((":within: 10 %", ""), "an answer is a number and has :within:"),
-        (("[x]", "[ ]"), "of the choices one begins with"),
-        (("[ ] arithmetic", "arithmetic"), "of the choices one begins with"),
-        (("{predict}", "{predict} A title"), "a prediction has none"),
-        (("How many bytes?", ""), "it has no question"),
-    ],
-)
-def test_a_problem_that_is_not_whole_stops_the_build(tmp_path, change, told):
+@pytest.mark.parametrize("number", range(len(NOT_WHOLE)), ids=[told for _, told in NOT_WHOLE])
+def test_a_problem_that_is_not_whole_stops_the_build(books, number):
+    change, told = NOT_WHOLE[number]
     assert change[0] in PAGE
-    code, said, _ = built(tmp_path, PAGE.replace(*change, 1))
+    said = (books[1 + number] / "said").read_text()
     assert re.search(told, said), said
-    assert code != 0 or "ERROR" in said
+    assert "exit code 0" not in said or "ERROR" in said
 
 
 @pytest.mark.parametrize(

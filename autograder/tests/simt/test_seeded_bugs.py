@@ -21,35 +21,56 @@ def of(dtype, *shape):
     return lambda: np.ones(shape, dtype)
 
 
+BUGS, LEGAL = [], []
+
+
+def bug(kind, grid, block, *args):
+    """The kernel below has a bug of this kind, which a launch with new arrays must find."""
+
+    def register(function):
+        BUGS.append((cuda.jit(function), kind, grid, block, args))
+
+    return register
+
+
+def legal(grid, block, *args):
+    """The kernel below looks like one with a bug and has none."""
+
+    def register(function):
+        LEGAL.append((cuda.jit(function), grid, block, args))
+
+    return register
+
+
 # bugs in numba kernels
-@cuda.jit
+@bug(warplab.OutOfBounds, 4, 256, of(F, 1), of(F, 1000))
 def no_bounds_check(x, out):
     i = cuda.grid(1)
     out[i] = x[0]  # bug
 
 
-@cuda.jit
+@bug(warplab.OutOfBounds, 4, 256, of(F, 1000), of(F, 1000))
 def one_too_far(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = x[i] + x[i + 1]  # bug
 
 
-@cuda.jit
+@bug(warplab.OutOfBounds, (2, 1), (32, 8), of(F, 8, 64), of(F, 8, 64))
 def swapped_indices(x, out):
     col, row = cuda.grid(2)
     if row < out.shape[0] and col < out.shape[1]:
         out[row, col] = x[col, row]  # bug
 
 
-@cuda.jit
+@bug(warplab.OutOfBounds, 4, 256, of(F, 1000), of(F, 1000))
 def wrong_stride(x, out):
     i = cuda.grid(1)
     if i < out.size:
         out[i] = x[2 * i]  # bug
 
 
-@cuda.jit
+@bug(warplab.OutOfBounds, 1, 64, of(F, 64))
 def shared_overrun(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -58,7 +79,7 @@ def shared_overrun(x):
     x[t] = s[t + 1]
 
 
-@cuda.jit
+@bug(warplab.OutOfBounds, 1, 32, of(N, 32))
 def local_overrun(out):
     mine = cuda.local.array(4, int32)
     for k in range(out[0] + 4):
@@ -66,7 +87,7 @@ def local_overrun(out):
     out[cuda.grid(1)] = mine[out[0]]
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(F, 64))
 def missing_barrier(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -74,7 +95,7 @@ def missing_barrier(x):
     x[t] = s[63 - t]  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(F, 64))
 def missing_second_barrier(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -84,7 +105,7 @@ def missing_second_barrier(x):
         x[t] += s[63 - t]
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 128, of(F, 128), of(F, 1))
 def reduction_without_barrier(x, out):
     s = cuda.shared.array(128, float32)
     t = cuda.threadIdx.x
@@ -99,7 +120,7 @@ def reduction_without_barrier(x, out):
         out[0] = s[0]
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(F, 64))
 def reduction_in_place_of_a_scan(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -111,7 +132,7 @@ def reduction_in_place_of_a_scan(x):
     x[t] = s[t]
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 32, of(F, 32))
 def warp_without_syncwarp(x):
     s = cuda.shared.array(32, float32)
     t = cuda.threadIdx.x
@@ -119,7 +140,7 @@ def warp_without_syncwarp(x):
     x[t] = s[t ^ 1]  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(F, 64))
 def syncwarp_for_two_warps(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -128,7 +149,7 @@ def syncwarp_for_two_warps(x):
     x[t] = s[63 - t]  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(N, 64))
 def all_write_their_own_number(out):
     s = cuda.shared.array(1, int32)
     t = cuda.threadIdx.x
@@ -137,7 +158,7 @@ def all_write_their_own_number(out):
     out[t] = s[0]
 
 
-@cuda.jit
+@bug(warplab.BarrierDivergence, 1, 64, of(F, 64))
 def barrier_in_a_branch(out):
     t = cuda.threadIdx.x
     if t < 20:
@@ -147,7 +168,7 @@ def barrier_in_a_branch(out):
     out[t] += 1
 
 
-@cuda.jit
+@bug(warplab.BarrierDivergence, 1, 64, of(F, 64))
 def barrier_in_an_uneven_loop(out):
     t = cuda.threadIdx.x
     for _ in range(t % 3):
@@ -157,7 +178,7 @@ def barrier_in_an_uneven_loop(out):
     out[t] += 1
 
 
-@cuda.jit
+@bug(warplab.UninitialisedRead, 1, 64, of(F, 64), of(F, 64))
 def sum_from_nothing(x, out):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -166,7 +187,7 @@ def sum_from_nothing(x, out):
     out[t] = s[t]
 
 
-@cuda.jit
+@bug(warplab.UninitialisedRead, 1, 64, of(F, 64), of(F, 64))
 def halo_not_loaded(x, out):
     s = cuda.shared.array(66, float32)
     t = cuda.threadIdx.x
@@ -175,27 +196,27 @@ def halo_not_loaded(x, out):
     out[t] = s[t] + s[t + 2]  # bug
 
 
-@cuda.jit
+@bug(warplab.NoProgress, 1, 32, of(N, 32))
 def never_ends(x):
     i = cuda.grid(1)
     while x[i] > 0:  # bug
         x[i] += 1
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256))
 def stencil_in_place(x):
     i = cuda.grid(1)
     if 0 < i < x.size - 1:
         x[i] = x[i - 1] + i * x[i + 1]  # bug
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256), of(F, 1))
 def sum_without_atomics(x, total):
     i = cuda.grid(1)
     total[0] += x[i]  # bug
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256), of(F, 1))
 def zeroed_while_others_add(x, total):
     i = cuda.grid(1)
     if i == 0:
@@ -203,7 +224,7 @@ def zeroed_while_others_add(x, total):
     cuda.atomic.add(total, 0, x[i])  # bug
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 8, 1, of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1))
 def last_block_without_fence(x, part, done, out):
     b = cuda.blockIdx.x
     part[b] = 2 * x[b]
@@ -212,13 +233,13 @@ def last_block_without_fence(x, part, done, out):
             out[0] += part[k]  # bug
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256))
 def reverse_in_place(x):
     i = cuda.grid(1)
     x[i] = 2 * x[x.size - 1 - i]  # bug
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256))
 def neighbours_across_blocks(x):
     i = cuda.grid(1)
     v = x[(i + 1) % x.size]
@@ -226,7 +247,7 @@ def neighbours_across_blocks(x):
     x[i] = v + 1  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 4, 64, of(N, 256), of(N, 8))
 def histogram_read_too_early(x, counts):
     s = cuda.shared.array(8, int32)
     t = cuda.threadIdx.x
@@ -238,7 +259,7 @@ def histogram_read_too_early(x, counts):
         cuda.atomic.add(counts, t, s[t])  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 4, 64, of(N, 256), of(N, 8))
 def histogram_not_cleared_in_time(x, counts):
     s = cuda.shared.array(8, int32)
     t = cuda.threadIdx.x
@@ -250,7 +271,7 @@ def histogram_not_cleared_in_time(x, counts):
         cuda.atomic.add(counts, t, s[t])
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, of(F, 256), lambda: np.zeros(1, F), of(F, 4))
 def total_read_before_all_have_added(x, total, mean):
     i = cuda.grid(1)
     cuda.atomic.add(total, 0, x[i])
@@ -259,7 +280,7 @@ def total_read_before_all_have_added(x, total, mean):
         mean[cuda.blockIdx.x] = total[0] / x.size  # bug
 
 
-@cuda.jit
+@bug(warplab.SharedRace, 1, 64, of(N, 1))
 def lock_not_cleared_in_time(out):
     s = cuda.shared.array(2, int32)
     t = cuda.threadIdx.x
@@ -273,7 +294,7 @@ def lock_not_cleared_in_time(out):
     cuda.atomic.exch(s, 0, 0)
 
 
-@cuda.jit
+@bug(warplab.GlobalConflict, 4, 64, lambda: np.arange(256, dtype=F), of(F, 1))
 def atomics_and_a_plain_look(x, best):
     i = cuda.grid(1)
     if x[i] > best[0]:
@@ -285,56 +306,6 @@ def read_only():
     x.setflags(write=False)
     return x
 
-
-BUGS = [
-    (no_bounds_check, warplab.OutOfBounds, 4, 256, [of(F, 1), of(F, 1000)]),
-    (one_too_far, warplab.OutOfBounds, 4, 256, [of(F, 1000), of(F, 1000)]),
-    (swapped_indices, warplab.OutOfBounds, (2, 1), (32, 8), [of(F, 8, 64), of(F, 8, 64)]),
-    (wrong_stride, warplab.OutOfBounds, 4, 256, [of(F, 1000), of(F, 1000)]),
-    (shared_overrun, warplab.OutOfBounds, 1, 64, [of(F, 64)]),
-    (local_overrun, warplab.OutOfBounds, 1, 32, [of(N, 32)]),
-    (missing_barrier, warplab.SharedRace, 1, 64, [of(F, 64)]),
-    (missing_second_barrier, warplab.SharedRace, 1, 64, [of(F, 64)]),
-    (reduction_without_barrier, warplab.SharedRace, 1, 128, [of(F, 128), of(F, 1)]),
-    (reduction_in_place_of_a_scan, warplab.SharedRace, 1, 64, [of(F, 64)]),
-    (warp_without_syncwarp, warplab.SharedRace, 1, 32, [of(F, 32)]),
-    (syncwarp_for_two_warps, warplab.SharedRace, 1, 64, [of(F, 64)]),
-    (all_write_their_own_number, warplab.SharedRace, 1, 64, [of(N, 64)]),
-    (barrier_in_a_branch, warplab.BarrierDivergence, 1, 64, [of(F, 64)]),
-    (barrier_in_an_uneven_loop, warplab.BarrierDivergence, 1, 64, [of(F, 64)]),
-    (sum_from_nothing, warplab.UninitialisedRead, 1, 64, [of(F, 64), of(F, 64)]),
-    (halo_not_loaded, warplab.UninitialisedRead, 1, 64, [of(F, 64), of(F, 64)]),
-    (never_ends, warplab.NoProgress, 1, 32, [of(N, 32)]),
-    (stencil_in_place, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
-    (sum_without_atomics, warplab.GlobalConflict, 4, 64, [of(F, 256), of(F, 1)]),
-    (zeroed_while_others_add, warplab.GlobalConflict, 4, 64, [of(F, 256), of(F, 1)]),
-    (
-        last_block_without_fence,
-        warplab.GlobalConflict,
-        8,
-        1,
-        [of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1)],
-    ),
-    (reverse_in_place, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
-    (neighbours_across_blocks, warplab.GlobalConflict, 4, 64, [of(F, 256)]),
-    (histogram_read_too_early, warplab.SharedRace, 4, 64, [of(N, 256), of(N, 8)]),
-    (histogram_not_cleared_in_time, warplab.SharedRace, 4, 64, [of(N, 256), of(N, 8)]),
-    (
-        total_read_before_all_have_added,
-        warplab.GlobalConflict,
-        4,
-        64,
-        [of(F, 256), lambda: np.zeros(1, F), of(F, 4)],
-    ),
-    (lock_not_cleared_in_time, warplab.SharedRace, 1, 64, [of(N, 1)]),
-    (
-        atomics_and_a_plain_look,
-        warplab.GlobalConflict,
-        4,
-        64,
-        [lambda: np.arange(256, dtype=F), of(F, 1)],
-    ),
-]
 
 # bugs in CUDA C++
 CPP = {
@@ -491,7 +462,7 @@ extern "C" __global__ void reads(const float* x, float* out) {
 
 
 # legal
-@cuda.jit
+@legal(2, 64, of(F, 64))
 def early_return(x):
     t = cuda.threadIdx.x
     if t >= 40:
@@ -502,7 +473,7 @@ def early_return(x):
     x[t] = s[39 - t]
 
 
-@cuda.jit
+@legal(1, 64, of(F, 64))
 def barrier_that_exited_threads_miss(x):
     t = cuda.threadIdx.x
     if t < 32:
@@ -510,7 +481,7 @@ def barrier_that_exited_threads_miss(x):
         x[t] = 2
 
 
-@cuda.jit
+@legal(1, 64, of(F, 64))
 def warp_synchronous(x):
     s = cuda.shared.array(64, float32)
     t = cuda.threadIdx.x
@@ -523,7 +494,7 @@ def warp_synchronous(x):
     x[t] = s[t]
 
 
-@cuda.jit
+@legal(1, 64, of(F, 64))
 def shuffles(x):
     t = cuda.threadIdx.x
     v = x[t]
@@ -533,7 +504,7 @@ def shuffles(x):
         x[t] = v
 
 
-@cuda.jit
+@legal(1, 64, of(F, 64))
 def same_value_in_shared(x):
     s = cuda.shared.array(1, float32)
     s[0] = 5
@@ -541,13 +512,13 @@ def same_value_in_shared(x):
     x[cuda.threadIdx.x] = s[0]
 
 
-@cuda.jit
+@legal(4, 64, of(F, 256), of(F, 1))
 def same_value_in_global(x, found):
     if x[cuda.grid(1)] == 1:
         found[0] = 7
 
 
-@cuda.jit
+@legal((2, 2), (32, 32), of(F, 64, 64), of(F, 64, 64))
 def padded_transpose(x, out):
     tile = cuda.shared.array((32, 33), float32)
     c, r = cuda.grid(2)
@@ -558,7 +529,7 @@ def padded_transpose(x, out):
     ]
 
 
-@cuda.jit
+@legal(4, 64, of(N, 256), of(N, 8))
 def histogram(x, counts):
     s = cuda.shared.array(8, int32)
     t = cuda.threadIdx.x
@@ -571,7 +542,7 @@ def histogram(x, counts):
         cuda.atomic.add(counts, t, s[t])
 
 
-@cuda.jit
+@legal(4, 64, of(F, 256))
 def across_a_grid_barrier(x):
     i = cuda.grid(1)
     v = x[x.size - 1 - i]
@@ -581,7 +552,7 @@ def across_a_grid_barrier(x):
     x[x.size - 1 - i] += 1
 
 
-@cuda.jit
+@legal(1, 64, of(F, 64))
 def double_buffer(x):
     s = cuda.shared.array((2, 64), float32)
     t = cuda.threadIdx.x
@@ -592,7 +563,7 @@ def double_buffer(x):
     x[t] = s[0, t]
 
 
-@cuda.jit
+@legal(8, 1, of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1))
 def last_block(x, part, done, out):
     b = cuda.blockIdx.x
     part[b] = 2 * x[b]
@@ -603,7 +574,7 @@ def last_block(x, part, done, out):
         done[0] = 0
 
 
-@cuda.jit
+@legal(8, 32, lambda: np.zeros(1, N), of(F, 1))
 def lock(mutex, total):
     if cuda.threadIdx.x == 0:
         while cuda.atomic.cas(mutex, 0, 0, 1) != 0:
@@ -613,7 +584,7 @@ def lock(mutex, total):
         cuda.atomic.exch(mutex, 0, 0)
 
 
-@cuda.jit
+@legal(1, 64, of(B, 64), of(B, 128))
 def neighbouring_bytes(x, out):
     s = cuda.shared.array(64, np.uint8)
     t = cuda.threadIdx.x
@@ -623,7 +594,7 @@ def neighbouring_bytes(x, out):
     out[2 * t + 1] = s[t]
 
 
-@cuda.jit
+@legal(4, 64, of(D, 768))
 def own_elements(x):
     i = cuda.grid(1)
     for k in range(3):
@@ -631,7 +602,7 @@ def own_elements(x):
         x[3 * i + k] *= x[3 * i + (k + 1) % 3]
 
 
-@cuda.jit
+@legal(4, 64, of(F, 256))
 def in_place_within_a_block(x):
     i = cuda.grid(1)
     v = x[cuda.blockIdx.x * 64 + 63 - cuda.threadIdx.x]
@@ -639,31 +610,13 @@ def in_place_within_a_block(x):
     x[i] = v + i
 
 
-@cuda.jit
+@legal((3, 9), (32, 8), of(F, 70, 90))
 def image_in_place(x):
     col, row = cuda.grid(2)
     if row < x.shape[0] and col < x.shape[1]:
         x[row, col] = 2 * x[row, col] + row
 
 
-LEGAL = [
-    (early_return, 2, 64, [of(F, 64)]),
-    (barrier_that_exited_threads_miss, 1, 64, [of(F, 64)]),
-    (warp_synchronous, 1, 64, [of(F, 64)]),
-    (shuffles, 1, 64, [of(F, 64)]),
-    (same_value_in_shared, 1, 64, [of(F, 64)]),
-    (same_value_in_global, 4, 64, [of(F, 256), of(F, 1)]),
-    (padded_transpose, (2, 2), (32, 32), [of(F, 64, 64), of(F, 64, 64)]),
-    (histogram, 4, 64, [of(N, 256), of(N, 8)]),
-    (across_a_grid_barrier, 4, 64, [of(F, 256)]),
-    (double_buffer, 1, 64, [of(F, 64)]),
-    (last_block, 8, 1, [of(F, 8), of(F, 8), lambda: np.zeros(1, N), of(F, 1)]),
-    (lock, 8, 32, [lambda: np.zeros(1, N), of(F, 1)]),
-    (neighbouring_bytes, 1, 64, [of(B, 64), of(B, 128)]),
-    (own_elements, 4, 64, [of(D, 768)]),
-    (in_place_within_a_block, 4, 64, [of(F, 256)]),
-    (image_in_place, (3, 9), (32, 8), [of(F, 70, 90)]),
-]
 CPP_LEGAL = {
     "spin_that_finishes": (
         """
