@@ -164,6 +164,17 @@ def test_who_hands_in_after_a_change_has_it_too(root, judge):
     assert scores(root)["cyd"] == (30, 35)
 
 
+def test_who_hands_in_again_keeps_points_by_hand_and_waits_for_a_person(root):
+    text = (root / "submitted/ada/ps01/ps01_tiny.ipynb").read_text()
+    hand_in(root / "submitted", "ada/ps01", text.replace("does not wait", "waits"))
+    with CourseGradebook(root / "grades") as book:
+        assert not book.gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada").needs_manual_grade
+    grade(root)
+    with CourseGradebook(root / "grades") as book:
+        assert book.gradebook.find_grade("explain", "ps01_tiny", "ps01", "ada").needs_manual_grade
+    assert scores(root)["ada"] == (31, 35)
+
+
 def test_an_extension_is_nbgraders_own_and_gives_a_penalty_back(root):
     with open(root / "nbgrader_config.py", "a") as config:
         config.write('c.AssignLatePenalties.plugin_class = "autograder.gradebook.late_policy.PerDay"\n')

@@ -282,7 +282,9 @@ def test_a_group_is_nobody_until_a_person_enters_who_is_in_it_and_its_number_is_
     assert (into / "ps01.places.csv").read_text() == "file,student\n"
 
 
-def test_gradescopes_list_counts_where_gradescope_puts_it_and_every_file_beside_it_is_told(take, tmp_path):
+def test_gradescopes_list_counts_where_gradescope_puts_it_and_every_file_beside_it_is_told(
+    course, take, tmp_path
+):
     top = "assignment_9_export/"
     about = """submission_1:
   :submitters:
@@ -290,15 +292,23 @@ def test_gradescopes_list_counts_where_gradescope_puts_it_and_every_file_beside_
   - {":name": Bob, ":sid": , ":email": bob@x.org}
   :created_at: 2026-03-02 10:00:00.000000000 Z
 submission_2: {":submitters": []}
-submission_3: {":submitters": [{":name": Eve, ":sid": "", ":email": eve@x.org}]}
+submission_3:
+  :submitters: [{":name": Eve, ":sid": "", ":email": eve@x.org}]
+  :created_at: 2026-03-02 09:00:00 +01:00
 """
     files = {f"{top}submission_{number}/{FILE}": "x" for number in (1, 2, 3)}
     files |= {f"{top}submission_metadata.yml": about, f"__MACOSX/{top}._submission_metadata.yml": "x"}
-    rows, into = take(packed(tmp_path / "class.zip", files))
-    assert {name: row.state for name, row in rows.items()} == {
+    into = tmp_path / "submitted"
+    found = collect(packed(tmp_path / "class.zip", files), course[1], into, {})
+    assert {row.student: row.state for row in found.rows} == {
         "(nobody)": "refused", "ada": "new", "bob@x.org": "new", "eve@x.org": "new",
     }  # fmt: skip
-    assert set(received_times(into / "ps01.received.csv")) == {"ada", "bob@x.org"}
+    assert dict(found.left)[f"{top}submission_metadata.yml"].startswith("Gradescope's own list of whose and")
+    ten, eight = datetime(2026, 3, 2, 10), datetime(2026, 3, 2, 8)
+    assert received_times(into / "ps01.received.csv") == {"ada": ten, "bob@x.org": ten, "eve@x.org": eight}
+    people = roster_file(tmp_path / "r.csv", "id,email", "ada,a@y.org", "bob,bob@x.org", "zoe,eve@x.org")
+    rows = collect(tmp_path / "class.zip", course[1], tmp_path / "named", people).rows
+    assert {row.student for row in rows if row.state == "new"} == {"ada", "bob", "zoe"}
     rows, _ = take(packed(tmp_path / "b.zip", {f"ada/{FILE}": "x", "eve/submission_metadata.yml": about}))
     assert (rows["ada"].state, rows["eve"].state) == ("unchanged", "refused")
 

@@ -5,7 +5,6 @@ import json
 import re
 import subprocess
 import zipfile
-from datetime import datetime
 from io import BytesIO
 
 import pytest
@@ -14,7 +13,6 @@ from test_amend import HELD, grade, page, say, scores, verdict
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.receipt import received_times
 
 FILE = "ps01_tiny.ipynb"
 REQUEST = "### Task\n\nps01/launch_plan\n\n### Why\n\nMy grid is the *smallest*, see <b>line 3</b>.\n"
@@ -102,26 +100,6 @@ def test_a_page_goes_back_by_the_name_of_the_newest_file_from_there(root, work, 
     grade(root)
     say(root, "give-back", "ps01", "--to", "canvas", status=1)  # bob's came from elsewhere
     assert "lovelaceada_12_503_ps01_tiny.html" in names_in(root / "grades/ps01_feedback_canvas.zip")
-
-
-def test_gradescopes_archive_says_whose_and_when_and_its_list_is_no_work(root, work, tmp_path):
-    top = "assignment_9_export"
-    about = """submission_1:
-  :submitters:
-  - :name: Ada Lovelace
-    :sid: S1
-    :email: ada@x.org
-  :created_at: 2026-03-02 10:00:00.000000000 Z
-submission_2:
-  :submitters: [{":name": Bob, ":sid": bob, ":email": b@y.org}]
-  :created_at: 2026-03-02 09:00:00 +01:00
-"""
-    files = {f"{top}/submission_metadata.yml": about, f"{top}/submission_1/{FILE}": work("ada")}
-    files |= {f"{top}/submission_2/mine/{FILE}": work("bob"), f"{top}/submission_2/x.txt": "notes"}
-    output = collect(root, tmp_path, files)
-    assert "4 files: 2 taken, 2 not" in output and "yml: Gradescope's own list of whose and" in output
-    times = received_times(root / "submitted/ps01.received.csv")
-    assert times == {"ada": datetime(2026, 3, 2, 10), "bob": datetime(2026, 3, 2, 8)}
 
 
 def test_a_page_on_the_web_has_a_name_that_nobody_guesses_and_keeps_it(root, work, tmp_path):
