@@ -6,6 +6,7 @@ from invented_records import H200, a_record
 from warplab.evidence.catalogue import experiments
 from warplab.evidence.measure import Measurement, recorded, shown_without_running
 from warplab.evidence.record import Point
+from warplab.figures import taken as taken_module
 from warplab.figures.recorded import ASKED, FINDINGS, compared, finding
 from warplab.plots.measured import in_words, measured
 
@@ -126,3 +127,9 @@ def test_two_cards_of_one_day_are_named_in_one_line():
 )
 def test_a_legend_has_the_text_s_words(series, words):
     assert in_words(series) == words
+
+
+def test_where_no_record_follows_a_figure_says_not_recorded_yet(monkeypatch):
+    assert taken_module.unmeasured("reduction") == "none on this machine, records follow"
+    monkeypatch.setattr(taken_module, "records", lambda name: [])
+    assert taken_module.unmeasured("reduction") == "not recorded yet"

@@ -378,9 +378,9 @@ def schedules(plans):
         fig,
         alt=f"Schedules of eight micro-batches in a pipeline of four ranks, simulated, to one scale. "
         f"{'; '.join(said)}. Without a bubble each would be done at 24.",
-        caption="Simulated, the same work four times; numbers are micro-batches, darker is a rank's second "
-        "stage, and what a rank holds are micro-batches whose activations it keeps. 1F1B keeps fewer than "
-        "GPipe and idles as long; interleaving and a split backward pass shorten the empty corners.",
+        caption="Simulated, the same work four times. Numbers are micro-batches; darker is a rank's second "
+        "stage. A rank holds the micro-batches whose activations it keeps. 1F1B holds fewer than GPipe and "
+        "idles as long. Interleaving and a split backward pass shorten the idle time at both ends.",
         evidence=["theory"],
     )
 

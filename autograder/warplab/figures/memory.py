@@ -7,6 +7,7 @@ from matplotlib.patches import Rectangle
 
 from warplab import plots
 from warplab.evidence.measure import published
+from warplab.figures.taken import unmeasured
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
@@ -163,7 +164,7 @@ def strides(counted, here, gpu):
     the same on a GPU, or empty.
     """
     fig, ax = plots.new(plots.COLUMN, 3.1)
-    steps = list(counted)
+    steps, nothing = list(counted), unmeasured("copy_bandwidth")
     ax.plot(
         steps,
         [counted[s] / counted[1] for s in steps],
@@ -192,7 +193,7 @@ def strides(counted, here, gpu):
             **live,
         )
     else:
-        ax.plot([], [], linestyle="none", label="GPU kernel: time, not recorded yet")
+        ax.plot([], [], linestyle="none", label=f"GPU kernel: time, {nothing}")
     ax.set(xscale="log", yscale="log", xlabel="stride, in numbers of 4 bytes", ylabel="cost, stride 1 = 1")
     ax.set_xticks(steps, [str(s) for s in steps])
     dearest = max(here[s] / here[1] for s in steps)
@@ -206,7 +207,7 @@ def strides(counted, here, gpu):
         fig,
         alt="Cost of copying one number, relative to stride 1. Counted sectors of the GPU kernel and "
         f"measured time of NumPy on this machine, by stride: {said}. The GPU kernel's time: "
-        f"{'live' if gpu else 'not recorded yet'}.",
+        f"{'live' if gpu else nothing}.",
         caption="The kernel's sectors stop growing at stride 8, where each number already has a sector of "
         "its own. A CPU's cache lines are 64 bytes on most machines, so its copy usually goes on "
         "getting dearer.",

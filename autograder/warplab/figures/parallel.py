@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.patches import Circle, Rectangle
 
 from warplab import plots
+from warplab.figures.taken import unmeasured
 
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
 TINT = 0.28
@@ -342,11 +343,10 @@ def race(host, gpu, size):
     rows = [plots.Time("np.sum, one core, here", host)]
     rows += [plots.Time(f"{name}, GPU", s, "live" if s else "missing") for name, s in gpu.items()]
     missing = [name for name, s in gpu.items() if not s]
-    said = (
-        f"{len(missing)} of {len(gpu)} kernels: not recorded yet" if missing else "all kernels measured here"
-    )
+    nothing = unmeasured("reduction")
+    said = f"{len(missing)} of {len(gpu)} kernels: {nothing}" if missing else "all kernels measured here"
     return plots.show(
-        plots.times(rows),
+        plots.times(rows, nothing=nothing),
         alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
         f"Kernels on a GPU: {said}.",
         caption="What was not measured on this machine has no row. The next figure has records of two GPUs, "

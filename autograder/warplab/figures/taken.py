@@ -4,6 +4,11 @@ from warplab.evidence.measure import records
 from warplab.evidence.side_by_side import model
 
 
+def unmeasured(name):
+    """What stands in place of a live time on a GPU where the records of experiment `name` follow below."""
+    return "none on this machine, records follow" if records(name) else "not recorded yet"
+
+
 def taken(name, gpu):
     """{(series, x): median} of the record of experiment `name` on a GPU model ("H100"): seconds, or bytes.
 

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots
+from warplab.figures.recorded import finding
 from warplab.plots.measured import said_of
 
 INK, COLOUR = plots.INK, plots.PALETTE
@@ -147,10 +148,9 @@ def batching(measurement):
         fig,
         alt="Tokens a second of all requests, and the time between two tokens, against the batch. "
         f"{'. '.join(said)}. {'; '.join(measurement.banners)}.",
-        caption="First the throughput of all requests, then the time between two tokens of one. Dotted lines "
-        "join the numbers of one published series, nothing is left out of it. Published are tokens a second "
-        "over a whole run, its prompts included, and the median time between two tokens. "
-        + said_of(measurement),
+        caption="Throughput of all requests, and the time between two tokens of one request. "
+        f"{finding(measurement)} Dotted: published, with the throughput of a whole run, prompts included, "
+        f"and the median time between two tokens. {said_of(measurement)}",
         evidence=[e.kind for e in measurement.evidence],
     )
 
@@ -212,8 +212,8 @@ def queue(results, capacity):
         fig,
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
         "batch. " + ". ".join(said) + ".",
-        caption="Simulated, with the shortest steps that an H100's memory bandwidth allows: thick the 95th "
-        "percentile, thin the median, dotted the server's capacity, beyond which the queue grows without "
+        caption="Simulated, with the shortest steps that an H100's memory bandwidth allows. Thick: 95th "
+        "percentile. Thin: median. Dotted: the server's capacity, beyond which the queue grows without "
         "bound. A larger limit on the batch raises the capacity.",
     )
 

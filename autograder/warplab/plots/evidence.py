@@ -45,10 +45,10 @@ class Time:
             raise ValueError(f"{self.label}: a row has seconds, or the kind 'missing' and none")
 
 
-def times(rows, budget=None, budget_label=""):
+def times(rows, budget=None, budget_label="", nothing="not recorded yet"):
     """Return a matplotlib figure with one row a `Time`, on a logarithmic axis.
 
-    budget: seconds; draws a line to stay left of, with the words `budget_label`.
+    budget: seconds; draws a line to stay left of, with the words `budget_label`. nothing: of missing rows.
     """
     known = [row.seconds for row in rows if row.seconds is not None] + ([budget] if budget else [])
     missing = [row.label for row in rows if row.kind == "missing"]
@@ -78,16 +78,16 @@ def times(rows, budget=None, budget_label=""):
         ax.plot([], [], markersize=8, markeredgewidth=2, linestyle="none", **MARKERS[kind])[0]
         for kind in used
     ]
-    legend(figure, *with_missing(ax, handles, [MEANING[kind] for kind in used], missing))
+    legend(figure, *with_missing(ax, handles, [MEANING[kind] for kind in used], missing, nothing))
     return figure
 
 
-def with_missing(ax, handles, words, missing):
+def with_missing(ax, handles, words, missing, why="not recorded yet"):
     """`handles` and `words` of a legend with one line more, which says of what there is no number."""
     if not missing:
         return handles, words
     nothing = ax.plot([], [], linestyle="none")
-    return [*handles, *nothing], [*words, f"not recorded yet: {'; '.join(missing)}"]
+    return [*handles, *nothing], [*words, f"{why}: {'; '.join(missing)}"]
 
 
 def duration(seconds):
