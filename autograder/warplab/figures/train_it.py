@@ -566,13 +566,14 @@ def trace(steps):
     said = []
     for row, (title, (launches, profiles)) in enumerate(steps.items()):
         at, parts = 0.0, dict.fromkeys(PHASES, 0.0)
-        for launch, profile in zip(launches, profiles, strict=True):
+        for number, (launch, profile) in enumerate(zip(launches, profiles, strict=True), 1):
             wide = moved(profile) / 1e3
             place = {"color": COLOUR[PHASES[launch.phase]], "edgecolor": PAPER, "linewidth": 0.8}
             ax.barh(row, wide, left=at, height=0.62, **place)
-            if len(launch.name) + 1 < room * wide:
+            fits = [text for text in (launch.name, str(number)) if len(text) + 1 < room * wide]
+            if fits:
                 word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 9.5}
-                ax.text(at + wide / 2, row, launch.name, **word)
+                ax.text(at + wide / 2, row, fits[0], **word)
             at += wide
             parts[launch.phase] += wide
         ax.text(0, row - 0.4, f"{title}: {at:,.0f} KB", va="bottom", **SMALL)
@@ -591,9 +592,9 @@ def trace(steps):
         figure,
         alt=f"The launches of a training step as boxes in a row, each as wide as its bytes. "
         f"{'; '.join(said)}.",
-        caption="One step as a trace: each box is a launch, in order, as wide as the bytes of the "
-        "distinct sectors that it "
-        "touches. Counted; these are bytes and not times.",
+        caption="One step as a trace: each box is a launch, in order, as wide as the bytes of the distinct "
+        "sectors that it touches. A box too narrow for its name has its number, where that fits. Counted; "
+        "these are bytes and not times.",
     )
 
 
