@@ -6,10 +6,10 @@ import math
 import re
 from functools import cache
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
+from page_code import code_of
 
 import warplab
 from warplab.hardware import prices, specs
@@ -22,11 +22,6 @@ CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7
 
 
 @cache
-def cells():
-    page = jupytext.read(BOOK / "12-beyond.md", fmt="md:myst").cells
-    return [cell.source for cell in page if cell.cell_type == "code"]
-
-
 @cache
 def figures():
     from warplab.figures import beyond
@@ -38,7 +33,7 @@ def figures():
 def chapter():
     """Names that the chapter's functions bind; what they are called with there is left out."""
     names = {"np": np, "specs": specs, "h100": H100}
-    for source in cells():
+    for source in code_of("12-beyond"):
         found = re.search(r"^(def \w+.*?)(?=^\S|\Z)", source, re.M | re.S)
         if found:
             exec(compile(found.group(1), "12-beyond.md", "exec"), names)
@@ -47,7 +42,7 @@ def chapter():
 
 def run(beginning, **known):
     """The names after running the one cell that contains `beginning`, its figures drawn by nobody."""
-    (source,) = [source for source in cells() if beginning in source]
+    (source,) = [source for source in code_of("12-beyond") if beginning in source]
     drawn = {}
     catcher = type(
         "Figures", (), {"__getattr__": lambda self, name: lambda *args, **kw: drawn.update({name: args})}
@@ -67,7 +62,7 @@ def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus
 
 
 def test_a_wrong_skew_would_give_a_wrong_product():
-    (source,) = [source for source in cells() if "def systolic" in source]
+    (source,) = [source for source in code_of("12-beyond") if "def systolic" in source]
     names = {"np": np}
     exec(
         source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace(
@@ -91,10 +86,9 @@ def test_the_schedule_gives_every_cell_m_clocks_of_work():
 
 def test_the_numbers_about_the_array():
     macs = 256 * 256 * 0.7e9
-    assert round(macs / 1350 / 1e9) == 34  # jouppi2017: the ridge is at 1,350
-    assert 2 * macs * 200 / 1350 / 1e12 == pytest.approx(13.6, abs=0.05)
-    assert np.mean([12.3, 9.7, 3.7, 2.8, 86.0, 14.1]) == pytest.approx(21.4, abs=0.05)  # jouppi2017, table 3
-    for said in ("766", "131,072", "1,048,576", "33.6 million", "34 GB/s", "13.6", "12.3", "21.4"):
+    bandwidth, mean = macs / 1350, np.mean([12.3, 9.7, 3.7, 2.8, 86.0, 14.1])  # jouppi2017: ridge, table 3
+    derived = f"{bandwidth / 1e9:.0f} GB/s", f"{2 * bandwidth * 200 / 1e12:.1f} TOP/s", f"{mean:.1f} TOP/s"
+    for said in ("766", "131,072", "1,048,576", "33.6 million", "12.3", *derived):
         assert said in TEXT
 
 
@@ -106,15 +100,8 @@ def test_the_figure_of_filling_shows_counts_on_the_curve():
 
 
 def test_energy_by_distance():
-    table = {"multiply": 3.7, "add": 0.9, "DRAM": 640}  # han2015, figure 1, after horowitz2014
-    assert round(table["DRAM"] / table["multiply"]) == 173
-    arithmetic = table["multiply"] + table["add"]
-    assert arithmetic == pytest.approx(4.6) and 2 * table["DRAM"] == 1280
-    assert 1280 / 32 / arithmetic == pytest.approx(9, abs=0.4) and 1280 / 256 == pytest.approx(
-        arithmetic, rel=0.1
-    )
     written = run("picojoules = {")["picojoules"]
-    assert written == {
+    assert written == {  # han2015, figure 1, after horowitz2014
         "add, integer": 0.1,
         "add, FP32": 0.9,
         "register file": 1.0,
@@ -200,7 +187,7 @@ def test_a_board_at_the_edge_stays_below_its_memorys_bound_and_far_below_its_top
     shares = [int(share) for share in re.findall(r"(\d+)%", printed)]
     assert len(shares) == 4 and (min(shares), max(shares)) == (65, 82) and "65 to 82 %" in TEXT
     by_tops = 67e12 / (2 * 8.0e9)
-    assert f"{by_tops:,.0f} tokens" in printed and by_tops / 19.1 == pytest.approx(200, rel=0.1)
+    assert f"{by_tops:,.0f} tokens" in printed
 
 
 def test_the_heat_of_a_rack_in_air_and_in_water():

@@ -378,13 +378,9 @@ def test_the_book_is_spelt_correctly():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_the_ratios_that_chapter_04_quotes_follow_from_the_speeds_that_it_cites():
+def test_the_share_of_the_peak_that_chapter_04_quotes_follows_from_the_speed_that_it_cites():
     from warplab.hardware import specs
 
-    coalesced, shared_tile, register_tile, naive = 1986.5, 2980.3, 15971.7, 309.0  # GFLOP/s, boehm2022
-    assert shared_tile / coalesced == pytest.approx(1.5, abs=0.05)
-    assert register_tile / shared_tile == pytest.approx(5.4, abs=0.05)
-    assert coalesced / naive > 6
     assert 797.8e12 / specs.get("h100-sxm")["peak_bf16"].si == pytest.approx(0.8, abs=0.01)  # fastcu2024
 
 

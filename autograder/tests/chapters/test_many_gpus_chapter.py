@@ -8,14 +8,14 @@ import json
 import re
 import time
 from contextlib import closing
-from functools import cache
+from functools import cache, partial
 
-import jupytext
 import pytest
 import torch
 import torch.distributed as dist
 from conftest import ROOT, TESTS
 from jsonschema import Draft202012Validator
+from page_code import cell_with, run_cells
 
 from warplab.hardware import specs
 from warplab.models import vram
@@ -36,29 +36,13 @@ def figures():
     return many_gpus
 
 
-def cell(text):
-    """Source of the chapter's code cell that contains `text`."""
-    found = [
-        c.source
-        for c in jupytext.read(BOOK / "10-many-gpus.md", fmt="md:myst").cells
-        if c.cell_type == "code" and text in c.source
-    ]
-    assert len(found) == 1, f"{len(found)} cells contain {text!r}"
-    return found[0]
+cell = partial(cell_with, "10-many-gpus")
 
 
 def run(*texts, **names):
     """Names that are bound after the cells with these texts have run one after the other."""
-    names = {
-        "torch": torch,
-        "dist": dist,
-        "time": time,
-        "Transformer": Transformer,
-        "worksheet": worksheet,
-    } | names
-    for text in texts:
-        exec(compile(cell(text), "10-many-gpus.md", "exec"), names)
-    return names
+    known = {"torch": torch, "dist": dist, "time": time, "Transformer": Transformer, "worksheet": worksheet}
+    return run_cells("10-many-gpus", *texts, **known | names)
 
 
 @pytest.fixture(scope="module")
@@ -215,8 +199,6 @@ def test_sharded_training_keeps_a_quarter_and_takes_the_same_step(ranks, capsys)
         assert sum(rank[0][part] for rank in third) == each * count + (4 * steps if part == 2 else 0)
         assert all(rank[0][part] == pytest.approx(each * count / 4, rel=0.02) for rank in third)
     assert third[0][2] == {"c10d._allgather_base_": 5, "c10d._reduce_scatter_base_": 3}
-    moves = 2 * (1 + 1 + 1) + (1 + 1)  # MLPs: gathered twice, reduced once; the rest: once each
-    assert moves == 5 + 3
 
 
 @pytest.mark.slow
@@ -231,11 +213,10 @@ def test_the_cut_mlp_is_the_whole_one(ranks, capsys):
 
 def test_tensor_parallelism_costs_what_the_chapter_says():
     array, each = 8192 * 4096 * 2, 32 * 4
-    assert round(array / 1e6) == 67 and each == 128
     assert round(1e3 * 6 * 7e9 * 8192 / SPEED / 8) == 109
     ring = 2 * 7 / 8 * array * each
     assert [round(1e3 * ring / wire) for wire in (NVLINK, NETWORK)] == [33, 301]
-    assert round(each * 14 * 10e-3) == 18 and round(1e3 * array / NETWORK, 1) == 1.3
+    assert round(1e3 * array / NETWORK, 1) == 1.3
 
 
 FUSED, SPLIT = {"F": 1, "B": 2}, {"F": 1, "B": 1, "W": 1}
@@ -303,7 +284,7 @@ def test_the_limits_follow_from_flops_and_bytes(capsys):
     nvlink, network = H100["peak_bf16"].si / 450e9, H100["peak_bf16"].si / 50e9
     assert rows["tokens a GPU, at least"] == ["2,199", "19,788", "2,500", "45,000"]
     block = 2 * 16384**2 + 2 * 16384 * 1024 + 3 * 16384 * 53248  # eight heads of keys and values of 128
-    assert names["P_block"] == block and round(126 * block / 1e9) == 402
+    assert names["P_block"] == block
     assert rows["tensor ways, at most"][0] == f"{2 * block / (8 * 16384 * nvlink):.1f}" == "22.1"
     assert rows["width of an expert"][1] == f"{4 / 6 * network:,.0f}" == "13,192"
     assert rows["tokens a part, ring attention"][1] == f"{network / 16:,.0f}"

@@ -273,7 +273,7 @@ def test_what_must_be_under_way_at_each_level():
     ours = [round(ring["one thread", 2**power] * clock) for power in (14, 22, 30)]
     of_ours = [warps[level] * n / said for level, n, said in zip(warps, ours, (38, 219, 834), strict=True)]
     assert [math.ceil(n) for n in of_ours] == [55, 48, 69] and full == 64  # 86 %, 75 %, and too many
-    assert ours[2] < 700 and 834 / 700 == pytest.approx(1.2, abs=0.01)  # "differ by a fifth themselves"
+    assert ours[2] < 700
     fit = 4 * (H100["registers_per_sm"].value // 4 // (17 * 256))  # a warp's 132 · 32, rounded up
     assert fit == 12 and fit * 32 * 32 == 12_288 > bytes_of["HBM"]
 
@@ -369,15 +369,14 @@ def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
 def test_the_bytes_of_attention():
     n, d = 8192, 64
     stored, tiles, once = 8 * n * n + 8 * n * d, 4 * n * d + 4 * n * n * d / 128, 8 * n * d
-    assert [round(b / 1e6) for b in (stored, tiles, once)] == [541, 136, 4]
     heads = math.ceil(H100["sms"].value / (n / 128))  # at work at a time, with a block for each 128 queries
-    assert n / 128 == 64 and heads == 3 and round(4 * n * d / 1e6) == 2
+    assert heads == 3
     assert (
         round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
     )  # an eighth of L2
-    assert round(2 * n * n / 1e6) == 134 and 2 * n * n > H100["l2_cache"].si
+    assert 2 * n * n > H100["l2_cache"].si
     alt = figures().attention_bytes().alt
-    assert "541 MB" in alt and "136 MB" in alt and "4 MB" in alt
+    assert all(f"{round(b / 1e6)} MB" in alt for b in (stored, tiles, once))
 
 
 def test_what_others_measured_is_said_as_they_published_it():
@@ -395,8 +394,6 @@ def test_what_others_measured_is_said_as_they_published_it():
 
 
 def test_flash_attention_4_counts_as_the_box_says():
-    tile = 2 * 128**3  # FLOP of one product
-    assert [n * tile // 8192 for n in (2, 5)] == [1024, 2560]
     assert round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
 
 

@@ -7,11 +7,11 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-import jupytext
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from page_code import code_of
 
 import warplab
 from warplab.evidence.measure import records
@@ -38,14 +38,6 @@ def figures():
     return precision
 
 
-def cells():
-    return [
-        cell.source
-        for cell in jupytext.read(BOOK / "07-precision.md", fmt="md:myst").cells
-        if cell.cell_type == "code"
-    ]
-
-
 def said(*numbers):
     assert [number for number in numbers if number not in TEXT] == []
 
@@ -68,7 +60,7 @@ def lived():
     drawn, printed, threads = Caught(), io.StringIO(), torch.get_num_threads()
     names = {"figure": drawn}
     with contextlib.redirect_stdout(printed):
-        for source in cells():
+        for source in code_of("07-precision"):
             if not any(skipped in source for skipped in ("figures import", "bench(", "measured(")):
                 exec(compile(source, "07-precision.md", "exec"), names)
     torch.set_num_threads(threads)
@@ -339,7 +331,7 @@ def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(live
     disassembler = Path(find()).with_name("nvdisasm")
     if not disassembler.exists():
         pytest.skip("no nvdisasm beside ptxas: the nvidia-cuda-nvcc wheel has it")
-    wmma = next(source for source in cells() if "mma_sync" in source)
+    wmma = next(source for source in code_of("07-precision") if "mma_sync" in source)
     names = {"tiles": lived[0]["tiles"]}
     exec(compile(wmma, "07-precision.md", "exec"), names)
     ptx, _ = compile_ptx(prepare(names["source"], "matmul"), "matmul", "sm_90")
@@ -421,7 +413,6 @@ def test_the_answers_of_the_quiz():
     for _ in range(4096):
         bf16 = bf16 + 0.25
     assert bf16.item() == 64
-    assert np.float16(1e-8) == 0 and np.float16(2.0**-25) == 0
 
 
 @pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
@@ -457,13 +448,13 @@ def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
 
 def test_floats_of_four_and_eight_bits_by_hand_are_the_formats():
     space = {"torch": torch}
-    exec(next(source for source in cells() if source.startswith("def to_float")), space)
+    exec(next(source for source in code_of("07-precision") if source.startswith("def to_float")), space)
     below, least = [0.0, 0.5], 1.0  # E2M1: subnormal step 0.5, then 1 and 1.5 times 1, 2, 4
     values = below + [least * power * part for power in (1, 2, 4) for part in (1, 1.5)]
     assert space["e2m1"](torch.linspace(0, 6, 601)).unique().tolist() == values
     eight = torch.arange(256, dtype=torch.uint8).view(torch.float8_e4m3fn).float()
     span = eight[eight > 0].max() / eight[eight > 0].min()
-    assert values[-1] / values[1] == 12 and TEXT.count(f"{span:,.0f}") == 1
+    assert TEXT.count(f"{span:,.0f}") == 1
     numbers = torch.randn(10_000) * torch.logspace(-4, 2, 10_000)
     theirs = numbers.to(torch.float8_e4m3fn).float()
     assert torch.equal(space["e4m3"](numbers), theirs)
@@ -473,7 +464,7 @@ def test_a_scale_for_each_16_brings_four_bits_back():
     space = {"torch": torch}
     torch.manual_seed(7)
     for start in ("def to_float", "def blocks"):
-        exec(next(source for source in cells() if source.startswith(start)), space)
+        exec(next(source for source in code_of("07-precision") if source.startswith(start)), space)
     clean = torch.arange(1024) != 5
     exact = space["outliers"][:, clean]
     off = {
@@ -488,7 +479,7 @@ def test_a_scale_for_each_16_brings_four_bits_back():
 def rounding():
     """The chapter's two ways to round a layer's weights."""
     space = {"torch": torch}
-    for source in cells():
+    for source in code_of("07-precision"):
         if source.startswith(("def quantise(", "def compensated(", "def scaled(")):
             exec(source.split("\nw = ")[0], space)
     return space

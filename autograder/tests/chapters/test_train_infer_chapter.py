@@ -89,7 +89,7 @@ def test_the_loss_judges_only_what_follows_the_equals_sign():
 def test_the_training_loop_lowers_the_loss():
     torch.manual_seed(0)
     losses = chapter()["learn"](models.Transformer(width=48), models.worksheet(4000), 60)
-    assert np.log(13) == pytest.approx(2.565, abs=1e-3) and losses[0] == pytest.approx(np.log(13), abs=0.5)
+    assert losses[0] == pytest.approx(np.log(13), abs=0.5)
     assert np.mean(losses[-5:]) < 0.75 * losses[0]
 
 
@@ -168,16 +168,11 @@ def test_six_n_d_and_where_it_fails():
     parameters = sum(p.numel() for p in network().parameters())
     assert parameters == 58_464
     assert 6 * parameters * 704 / (3 * 81_709_056) == pytest.approx(1.007, abs=5e-4)
-    d, n = 48, 11
-    assert 4 * n * d / (24 * d * d) == pytest.approx(n / (6 * d)) and 100 * n / (6 * d) == pytest.approx(
-        3.8, abs=0.05
-    )
-    says("58,464 weights", "2⁵⁸⁴⁶⁴", "11/288, or 3.8 %")
+    says("58,464 weights", "2⁵⁸⁴⁶⁴", f"11/288, or {100 * 11 / 288:.1f} %")
 
 
 def test_gpt_3():
     N = 12 * 96 * 12_288**2 + (50_257 + 2_048) * 12_288
-    assert pytest.approx(174.6e9, rel=1e-3) == N and 6 * N * 300e9 == pytest.approx(3.14e23, rel=2e-3)
     days = 6 * N * 300e9 / (0.4 * PEAK) / 86_400
     assert (round(days), round(days / 365), round(days / 1000)) == (9191, 25, 9)
     says("52 % of an A100's", "they are 39 %")
@@ -337,9 +332,8 @@ def test_the_numbers_of_long_texts():
     assert round(14e9 / vram.kv_cache_bytes(32, 4096, 1), -2) == 26_700
     assert H100["sms"].value == 132
     pair = 65_536 * 2 * 2 * 128 * 2  # tokens, keys and values, heads, numbers, bytes
-    assert round(pair / 1e6) == 67
     assert round(pair / specs.get("a100-sxm")["memory_bandwidth"].si * 1e6) == 33
-    says("67 MB", "33 µs at best", "2,301 µs", "26,700 tokens")
+    says(f"{pair / 1e6:.0f} MB", "33 µs at best", "2,301 µs", "26,700 tokens")
 
 
 def test_a_text_waits_until_its_places_are_free(monkeypatch):
@@ -405,21 +399,13 @@ def test_quantised_weights_move_the_bound():
 def test_the_quiz():
     a100 = specs.get("a100-sxm")["peak_bf16"].si
     work = 6 * 1e9 * 2e10
-    assert (
-        work == 1.2e20
-        and work / (a100 / 2) == pytest.approx(7.7e5, rel=0.002)
-        and work / (a100 / 2) / 86_400 == pytest.approx(8.9, abs=0.05)
-    )
-    deepseek, seconds = 6 * 37e9 * 14.8e12, 2.788e6 * 3600
-    assert deepseek == pytest.approx(3.29e24, rel=2e-3) and seconds == pytest.approx(1.004e10, rel=1e-3)
-    assert deepseek / seconds == pytest.approx(327e12, rel=2e-3)
+    assert work / (a100 / 2) / 86_400 == pytest.approx(8.9, abs=0.05)
     cache = 524_288_000
     one, full = 3.5e9 + cache, 3.5e9 + 125 * cache
     assert one / BANDWIDTH == pytest.approx(1.2e-3, abs=0.05e-3) and round(BANDWIDTH / one) == 832
-    assert full == pytest.approx(69.0e9, rel=1e-3) and full / BANDWIDTH == pytest.approx(20.6e-3, abs=0.05e-3)
+    assert full / BANDWIDTH == pytest.approx(20.6e-3, abs=0.05e-3)
     assert round(125 * BANDWIDTH / full) == 6066
     assert BANDWIDTH / one / (BANDWIDTH / (14e9 + cache)) == pytest.approx(3.6, abs=0.05)
-    assert int((80e9 - 3.5e9) / cache) == 145
 
 
 def test_a_step_of_the_experiment_leaves_the_cache_as_it_was_and_is_the_next_token():
@@ -515,7 +501,5 @@ def test_a_check_of_drafts_costs_a_plain_pass_until_its_rows_pass_the_ridge(monk
 
 
 def test_latent_attention_and_drafts():
-    small, full = 61 * (512 + 64) * 2, 2 * 61 * 128 * 128 * 2
-    assert round(full / small) == 57 and small < 524_288  # a cache smaller than that of 7 B
-    assert round(61 * 128 * 2 * (512 + 64 + 512) / small) == 242
-    says("242 FLOP for each byte")
+    small = 61 * (512 + 64) * 2
+    says(f"{61 * 128 * 2 * (512 + 64 + 512) / small:.0f} FLOP for each byte")

@@ -2,13 +2,13 @@
 
 import re
 
-import jupytext
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 from conftest import ROOT
 from numba import cuda
+from page_code import run_cells
 
 import warplab
 from warplab.figures import train_it
@@ -22,11 +22,8 @@ H100 = specs.get("h100-sxm")
 
 def page(beginning, **known):
     """The names after running the one cell that contains ``beginning``."""
-    cells = [cell.source for cell in jupytext.read(PAGE, fmt="md:myst").cells if cell.cell_type == "code"]
-    (source,) = [source for source in cells if beginning in source]
     names = {"np": np, "torch": torch, "F": F, "h100": H100, "warplab": warplab, **known}
-    exec(compile(source, PAGE.name, "exec"), names)
-    return names
+    return run_cells(PAGE.stem, beginning, **names)
 
 
 @pytest.fixture(scope="module")
