@@ -189,8 +189,12 @@ def f(n=BIG, dtype=np.float32):
     return np.zeros(n, dtype)
 
 
+def launched(kernel, grid, block, *args):
+    return lambda: warplab.profile(kernel[grid, block], *args)
+
+
 def one_warp(kernel, *args):
-    return lambda: warplab.profile(kernel[1, 32], *args)
+    return launched(kernel, 1, 32, *args)
 
 
 def vectors(name, *args):
@@ -206,7 +210,7 @@ def from_index(index):
 
 
 def tail(n):
-    return lambda: warplab.profile(copy[-(-n // 256), 256], f(n), f(n))
+    return launched(copy, -(-n // 256), 256, f(n), f(n))
 
 
 def loads(requests, sectors):
@@ -292,7 +296,7 @@ TABLE = [
     ("all of 3 fields from 3 arrays", one_warp(three_arrays, f(96), f(32), 32), loads(3, 12)),
     (
         "rows and columns swapped: a sector a lane",
-        lambda: warplab.profile(columns[1, 32], f((32, 32)), f((32, 32))),
+        launched(columns, 1, 32, f((32, 32)), f((32, 32))),
         both(1, 32),
     ),
     # ragged tails: ceil(n / 32) warps load, ceil(4 n / 32) sectors
@@ -323,12 +327,12 @@ TABLE = [
     ],
     (
         "a column of a tile of 32 x 32: 32 lanes in one bank",
-        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 0),
+        launched(column_of_tile, 1, (32, 32), f((32, 32)), 0),
         banks(32, 1024, 992),
     ),
     (
         "a column of a tile of 32 x 33",
-        lambda: warplab.profile(column_of_tile[1, (32, 32)], f((32, 32)), 1),
+        launched(column_of_tile, 1, (32, 32), f((32, 32)), 1),
         banks(32, 32, 0),
     ),
     # broadcasts and widths in shared memory
@@ -356,58 +360,34 @@ TABLE = [
     ),
     ("one float4 for all: 4 words", vectors("tile4_of_one", f(128)), banks(1, 1, 0)),
     # divergence
-    (
-        "halves of a warp part",
-        lambda: warplab.profile(parts_at[2, 64], 16, f(128)),
-        {"divergent_branches": 4},
-    ),
-    (
-        "odd and even lanes part",
-        lambda: warplab.profile(parts_at[2, 64], 1, f(128)),
-        {"divergent_branches": 4},
-    ),
+    ("halves of a warp part", launched(parts_at, 2, 64, 16, f(128)), {"divergent_branches": 4}),
+    ("odd and even lanes part", launched(parts_at, 2, 64, 1, f(128)), {"divergent_branches": 4}),
     (
         "whole warps part",
-        lambda: warplab.profile(parts_at[2, 64], 32, f(128)),
+        launched(parts_at, 2, 64, 32, f(128)),
         {"divergent_branches": 0, "branch_efficiency": 1.0, "warp_execution_efficiency": 1.0},
     ),
-    (
-        "one thread of a warp",
-        lambda: warplab.profile(copy[1, 1], f(1), f(1)),
-        {"warp_execution_efficiency": 1 / 32},
-    ),
+    ("one thread of a warp", launched(copy, 1, 1, f(1), f(1)), {"warp_execution_efficiency": 1 / 32}),
     (
         "a block of 48 threads: a warp and a half",
-        lambda: warplab.profile(copy[1, 48], f(48), f(48)),
+        launched(copy, 1, 48, f(48), f(48)),
         {"warp_execution_efficiency": 0.75},
     ),
     # atomics of 1,000 threads: 31 warps and 8 lanes
-    (
-        "all on one address",
-        lambda: warplab.profile(atomic_on[4, 256], f(1, np.int32), 1),
-        atomics(32, 1000, 32, 32),
-    ),
-    (
-        "on four addresses",
-        lambda: warplab.profile(atomic_on[4, 256], f(4, np.int32), 4),
-        atomics(32, 1000, 128, 8),
-    ),
-    (
-        "each on its own",
-        lambda: warplab.profile(atomic_on[4, 256], f(1000, np.int32), 1000),
-        atomics(32, 1000, 1000, 1),
-    ),
+    ("all on one address", launched(atomic_on, 4, 256, f(1, np.int32), 1), atomics(32, 1000, 32, 32)),
+    ("on four addresses", launched(atomic_on, 4, 256, f(4, np.int32), 4), atomics(32, 1000, 128, 8)),
+    ("each on its own", launched(atomic_on, 4, 256, f(1000, np.int32), 1000), atomics(32, 1000, 1000, 1)),
     ("in shared memory, eight lanes a word", one_warp(shared_atomic, f(32, np.int32)), atomics(1, 32, 4, 8)),
     # floating point
     (
         "an fma is 2, and only of threads that do it",
-        lambda: warplab.profile(saxpy[4, 256], np.float32(2), f(1000), f(1000)),
+        launched(saxpy, 4, 256, np.float32(2), f(1000), f(1000)),
         {"flops": 2000},
     ),
     ("additions are 1 each", one_warp(three_fields, f(96), f(32)), {"flops": 64}),
     (
         "a naive matmul of 64: A is a broadcast, B a row of 4 sectors, for 64 steps of 128 warps",
-        lambda: warplab.profile(naive_matmul[(2, 8), (32, 8)], f((64, 64)), f((64, 64)), f((64, 64))),
+        launched(naive_matmul, (2, 8), (32, 8), f((64, 64)), f((64, 64)), f((64, 64))),
         loads(2 * 64 * 128, 64 * 128 * 5) | {"flops": 2 * 64**3},
     ),
 ]
