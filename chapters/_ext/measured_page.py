@@ -79,8 +79,7 @@ class Measured(Directive):
             raise self.error(f"measured: {error.args[0]}") from None
         found = []
         for e in chosen:
-            asked = ASKED.get(e.name, e.question) if records(e.name) else e.question
-            found.append(nodes.paragraph("", "", nodes.strong("", asked)))
+            found.append(nodes.paragraph("", "", nodes.strong("", asked(e))))
             found += [self.plot(shown_without_running(e.name)), self.elsewhere(e)]
             if records(e.name) and published(e.name):
                 found += folded(OTHERS, [self.plot(of_others(e))])
@@ -100,7 +99,7 @@ class Measured(Directive):
             ours = len(kept) - sent
             rows.append(
                 (
-                    self.link(e.name, e.question),
+                    self.link(e.name, asked(e)),
                     str(int(e.chapter[:2])),
                     f"{ours} recorded" if ours else "not recorded yet",
                     ", ".join(f"{n} {how}" for n, how in ((sent, "contributed"), (others, "published")) if n)
@@ -148,7 +147,7 @@ class Measured(Directive):
         )
 
     def section(self, experiment: Experiment) -> nodes.section:
-        section = self.titled(experiment.question, experiment.name)
+        section = self.titled(asked(experiment), experiment.name)
         section += nodes.paragraph("", "", *self.about(experiment))
         told = LESSONS[experiment.name]
         for name, words in (("How", told["method"]), ("What to learn", told["lesson"])):
@@ -248,6 +247,11 @@ class Measured(Directive):
         parsed = nodes.Element()
         self.state.nested_parse(StringList([f"{{cite}}`{key}`"]), self.content_offset, parsed)
         return list(parsed[0].children)
+
+
+def asked(e: Experiment) -> str:
+    """The question that the figure's data answer: records hold no CPU's times."""
+    return ASKED.get(e.name, e.question) if records(e.name) else e.question
 
 
 def of_others(e: Experiment) -> Measurement:

@@ -101,6 +101,12 @@ def test_every_record_of_the_book_has_a_finding_with_a_number_under_its_card_s_n
     assert "580.159.04" not in figure.body, "where the numbers come from is said once, under the plot"
 
 
+def test_a_figure_of_one_card_has_that_card_s_finding():
+    shown = shown_without_running("training_by_format")
+    assert finding(shown, "NVIDIA H200").startswith("H200: ") and finding(shown).startswith("H100: ")
+    assert finding(shown, "NVIDIA H20") == ""
+
+
 def test_only_known_experiments_have_findings_and_other_questions():
     assert set(FINDINGS) | set(ASKED) <= set(experiments())
 

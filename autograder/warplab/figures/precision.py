@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 
 from warplab import plots, specs
 from warplab.evidence.measure import published, shown_without_running
+from warplab.figures.recorded import finding
 
 HERE = Path(__file__).parent
 INK, PAPER, COLOUR = plots.INK, plots.PAPER, plots.PALETTE
@@ -357,7 +358,14 @@ def recorded_on(device, name):
 
 def said_with_software(e):
     """The banner of a record as a sentence, with CUDA's and PyTorch's versions."""
-    return f"{e.banner[0].upper()}{e.banner[1:]}; {e.software.partition(', ')[2]}."
+    said = e.banner.replace("; not this", f"; {e.software.partition(', ')[2]}; not this")
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _of(which, shares):
+    """The largest or smallest of {label: share}, with its label."""
+    label = which(shares, key=shares.get)
+    return f"{100 * shares[label]:.0f} % ({label})"
 
 
 RECORDED = (
@@ -378,10 +386,11 @@ def formats(side, device, card):
     rates = {p.series: p.rate for e in found for p in e.points if p.x == side}
     e, peaks = found[0], specs.get(card)
     fig, ax = plots.new(plots.COLUMN, 3.9)
-    said = []
+    said, shares = [], {}
     for y, (series, label, kind, colour) in enumerate(RECORDED):
         rate, peak = rates[series] / 1e12, peaks[f"peak_{kind}"].si / 1e12
         share = f"{rate:,.0f}, {rate / peak:.0%}"
+        shares[label.replace("\n", " ")] = rate / peak
         rate_bar(ax, y, rate, colour, peak, share, behind=peak - rate < 300)
         said.append(f"{label.replace(chr(10), ' ')}: {share} of {peak:,.0f}")
     ax.set_yticks(range(len(RECORDED)), [label for _, label, _, _ in RECORDED])
@@ -391,8 +400,9 @@ def formats(side, device, card):
         fig,
         alt=f"Products of side {side:,} on an {device}, in TFLOP/s and as a share of the dense peak. "
         f"{'; '.join(said)}.",
-        caption=f"{said_with_software(e)} Products of side {side:,}; a dark line is "
-        "the dense peak of the format.",
+        caption=f"The largest share of a format's peak is {_of(max, shares)}, the smallest "
+        f"{_of(min, shares)}. Products of side {side:,}; a dark line is the dense peak of the format. "
+        f"{said_with_software(e)}",
         evidence=["recorded"],
     )
 
@@ -485,7 +495,8 @@ def by_width(device):
     return plots.show(
         fig,
         alt=f"A training step's speed as multiples of FP32's, by width. {'; '.join(said)}.",
-        caption=f"{said_with_software(e)} One step of 8 layers on 16 x 512 tokens.",
+        caption=f"{finding(shown_without_running('training_by_format'), device)} One step of 8 layers on "
+        f"16 x 512 tokens. {said_with_software(e)}",
         evidence=["recorded"],
     )
 

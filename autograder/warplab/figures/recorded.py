@@ -12,12 +12,14 @@ FINDINGS = {}
 ASKED = {"crossover": "How long does a call take on the GPU, by its size?"}  # a record holds no CPU's times
 
 
-def finding(measurement):
-    """ "H100: one kernel is 3.6 times as fast as four." of the first record; empty where there is none, or
-    where it lacks a point that the sentence needs.
+def finding(measurement, device=None):
+    """ "H100: one kernel is 3.6 times as fast as four." of the first record, or of that of `device`; empty
+    where there is none, or where it lacks a point that the sentence needs.
     """
     for evidence in measurement.evidence:
-        if evidence.kind in ("recorded", "contributed") and measurement.name in FINDINGS:
+        if evidence.kind not in ("recorded", "contributed") or device not in (None, evidence.device):
+            continue
+        if measurement.name in FINDINGS:
             try:
                 return f"{model(evidence.device)}: {FINDINGS[measurement.name](Taken(evidence))}"
             except LookupError:
@@ -282,7 +284,7 @@ def _(t):
         for name in t.series
         if name != "fp32"
     ]
-    return f"at a width of {x:,.0f} a step in {_listed(said)}."
+    return f"for a step at a width of {x:,.0f}, {_listed(said)}."
 
 
 @found("matmul_in_eight_bits")
