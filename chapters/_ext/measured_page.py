@@ -125,7 +125,8 @@ class Measured(Directive):
         if shown.kind == "published":
             drawn = DRAWN.get(shown.name, measured)(shown.own)
         else:
-            drawn = measured(without(shown.own, NOT_DRAWN.get(shown.name)), caption=finding(shown))
+            kept = without(shown.own, NOT_DRAWN.get(shown.name))
+            drawn = measured(replace(kept, question=asked(get(shown.name))), caption=finding(shown))
         return nodes.raw("", drawn._repr_html_(), format="html")
 
     def elsewhere(self, e: Experiment) -> nodes.paragraph:

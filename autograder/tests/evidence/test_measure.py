@@ -369,6 +369,21 @@ def test_a_chapter_can_show_some_experiments(page):
     assert said.count('<figure class="lab"') == 1, "the lab does not ask for latencies"
 
 
+def test_a_figure_of_records_asks_what_they_answer_and_leaves_out_what_lies_on_another_line(page):
+    page.arguments = ["crossover matmul_by_size"]
+    title, figure, *_ = page.run()
+    assert title.astext() == "How long does a call take on the GPU, by its size?" == get_title(figure)
+    drawn = [node.astext() for node in page.run() if "<svg" in node.astext()]
+    ours = next(text for text in drawn if 'data-name="matmul_by_size"' in text)
+    assert "PyTorch BF16 (recorded)" in ours and "PyTorch FP16 (recorded)" not in ours
+    assert "FP16 is not drawn: it is within" in ours
+
+
+def get_title(figure):
+    """What is read aloud first."""
+    return re.search(r"<title[^>]*>([^<]*)", figure.astext())[1].partition("?")[0] + "?"
+
+
 def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):
     rows = page.index()[0][-1]
     assert len(rows) == len(NAMES)
