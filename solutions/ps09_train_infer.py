@@ -46,14 +46,14 @@ puzzle("ps09/steps", ...)
 puzzle("ps09/flop", ...)
 
 # %% [markdown]
-# 7 billion weights of 2 bytes, one reader, no cache, and an H100 that reads 3.35 TB/s. At most how many
+# 7 billion weights of 2 bytes, one request, no cache, and an H100 that reads 3.35 TB/s. At most how many
 # tokens a second?
 
 # %%
 puzzle("ps09/reader", ...)
 
 # %% [markdown]
-# It computes 989 TFLOP/s, 2 FLOP for each weight and reader. How many readers until that takes as long as
+# It computes 989 TFLOP/s, 2 FLOP for each weight and request. How many requests until that takes as long as
 # reading the weights?
 
 # %%
@@ -213,8 +213,8 @@ grade("ps09/kv_decode", kv_decode)
 # %% [markdown]
 # ## 4. What no code can beat
 #
-# For each token all weights are read from memory, and the reader's cache. More readers share the weights, until the
-# arithmetic, 2 FLOP a weight and reader, takes as long as the reading (leave the caches out of this). And the memory
+# For each token all weights are read from memory, and the request's cache. More requests share the weights, until the
+# arithmetic, 2 FLOP a weight and request, takes as long as the reading (leave the caches out of this). And the memory
 # must hold it all.
 
 
@@ -223,12 +223,12 @@ def decode_bound(parameters, number, cache, card):
     """Return (one, crossing, fit). About 5 lines.
 
     parameters  of `number` bytes each
-    cache       bytes of a reader's cache
+    cache       bytes of a request's cache
     card        dictionary with bandwidth (bytes/s), peak (FLOP/s) and memory (bytes)
 
-    one       tokens a second of a single reader, at most
-    crossing  readers at which reading the weights and computing take equally long
-    fit       readers whose caches fit beside the weights, a whole number, 0 if the weights do not fit
+    one       tokens a second of a single request, at most
+    crossing  requests at which reading the weights and computing take equally long
+    fit       requests whose caches fit beside the weights, a whole number, 0 if the weights do not fit
     """
     ### BEGIN SOLUTION
     weights = parameters * number
@@ -236,7 +236,7 @@ def decode_bound(parameters, number, cache, card):
     crossing = card["peak"] * weights / (2 * parameters * card["bandwidth"])
     return one, crossing, max(0, int((card["memory"] - weights) // cache))
     # In the crossing the parameters cancel: it is the ridge of the card times bytes a weight over two, so 4-bit weights need a
-    # quarter of the readers of 16-bit ones. Usual slips: one FLOP a weight, the cache left out of the first bound, `//` of floats,
+    # quarter of the requests of 16-bit ones. Usual slips: one FLOP a weight, the cache left out of the first bound, `//` of floats,
     # which is a float.
     ### END SOLUTION
 
@@ -256,7 +256,7 @@ with when_written():
         for number in 2, 0.5:
             one, crossing, fit = decode_bound(7e9, number, 200e6, card)
             print(
-                f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} readers, {fit} fit"
+                f"{name}, {number} bytes a weight: {one:4.0f} tokens/s, arithmetic short from {crossing:4.0f} requests, {fit} fit"
             )
 
 # %% [markdown]

@@ -34,7 +34,7 @@ from warplab.models.miniature import flat, fresh, one_step
 # Put a guess in the place of each `...` and run its cell. There are no points, and every guess is answered.
 
 # %% [markdown]
-# A card decodes for one reader and waits for memory. A second reader joins. What share of its old price does
+# A card decodes for one request and waits for memory. A second request joins. What share of its old price does
 # a token cost? (No caches.)
 
 # %%
@@ -119,13 +119,13 @@ with when_written():
 # %% [markdown]
 # ## 2. What does an answer cost?
 #
-# A server decodes for a batch of readers. One step makes a token for each of them, and takes as long as the
+# A server decodes for a batch of requests. One step makes a token for each of them, and takes as long as the
 # longer of two things:
 #
-# - reading: all weights once, and each reader's cache, at `share` times the bandwidth;
-# - arithmetic: two FLOP a parameter for each reader, at `share` times the peak.
+# - reading: all weights once, and each request's cache, at `share` times the bandwidth;
+# - arithmetic: two FLOP a parameter for each request, at `share` times the peak.
 #
-# For 7 billion parameters of 2 bytes and one reader without a cache, 1 TB/s and a share of 0.5, that is 14 GB
+# For 7 billion parameters of 2 bytes and one request without a cache, 1 TB/s and a share of 0.5, that is 14 GB
 # / 0.5 TB/s = 28 ms, 36 tokens a second. At 3.60 dollars an hour a million tokens cost 28 dollars.
 
 
@@ -135,8 +135,8 @@ def cost_per_token(card, parameters, number, cache, batch, share):
 
     card        dictionary with bandwidth, bf16 and price (dollars an hour)
     parameters  of the model, of `number` bytes each
-    cache       bytes of one reader's cache
-    batch       readers served together
+    cache       bytes of one request's cache
+    batch       requests served together
     share       of bandwidth and peak that is reached, from 0 to 1
     """
     ### BEGIN SOLUTION
@@ -145,8 +145,8 @@ def cost_per_token(card, parameters, number, cache, batch, share):
     tokens = batch / max(reading, computing)
     return tokens, card["price"] / 3600 / tokens * 1e6
     # Reading and arithmetic go on at the same time, so the longer one counts, not their sum. The weights stand in the step once and
-    # the caches `batch` times: that is the whole economy of batching. Usual slips: weights read for each reader, tokens of one
-    # reader, share applied to one of the two roofs, 3,600.
+    # the caches `batch` times: that is the whole economy of batching. Usual slips: weights read for each request, tokens of one
+    # request, share applied to one of the two roofs, 3,600.
     ### END SOLUTION
 
 
@@ -158,7 +158,7 @@ with when_written():
     for batch in 1, 8, 64, 512:
         tokens, dollars = cost_per_token(cards[2], 7e9, 2, 100e6, batch, 0.6)
         print(
-            f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each reader"
+            f"batch of {batch:>3}: {tokens:>8,.0f} tokens/s, {dollars:6.2f} dollars a million, {tokens / batch:5.1f} tokens/s for each request"
         )
 
 # %% [markdown]
@@ -314,8 +314,8 @@ with when_written():
 # The table under task 2 shows a larger batch making tokens cheaper. The director concludes that all visitors
 # should be served in one batch of 512.
 #
-# 1. **Predict** what doubling the batch multiplies by, from 8 readers to 16 and from 512 to 1,024: the dollars
-#    for a million tokens, and the tokens a second for each reader. Put factors in the place of the `...`; they
+# 1. **Predict** what doubling the batch multiplies by, from 8 requests to 16 and from 512 to 1,024: the dollars
+#    for a million tokens, and the tokens a second for each request. Put factors in the place of the `...`; they
 #    are computed when all four are said, by your `cost_per_token`. Where does it stop getting cheaper?
 # 2. **Explain** both with the two times of a step, and with what must fit into memory.
 # 3. What would you tell the director?
@@ -326,30 +326,30 @@ with when_written():
 # %%
 def doubled(what):
     name, batch = what
-    found = [cost_per_token(cards[2], 7e9, 2, 100e6, readers, 0.6) for readers in (batch, 2 * batch)]
+    found = [cost_per_token(cards[2], 7e9, 2, 100e6, requests, 0.6) for requests in (batch, 2 * batch)]
     (few, dear), (many, cheap) = found
     return cheap / dear if name == "dollars" else many / few / 2
 
 
 predict(
-    {("dollars", 8): ..., ("dollars", 512): ..., ("each reader", 8): ..., ("each reader", 512): ...},
+    {("dollars", 8): ..., ("dollars", 512): ..., ("each request", 8): ..., ("each request", 512): ...},
     doubled,
     found="times",
 )
 
 # %% [markdown] manual="predict_explain" points=5
 # ### BEGIN SOLUTION
-# **Sample answer.** The weights are read once a step, whatever the batch, so their share of the cost is divided among more readers. At
-# the same time each reader brings a cache that must be read in each step too: the step grows, and every reader's own stream becomes
-# slower. When the caches together are as large as the weights, after 140 readers here (14 GB / 100 MB), doubling the batch no longer
+# **Sample answer.** The weights are read once a step, whatever the batch, so their share of the cost is divided among more requests. At
+# the same time each request brings a cache that must be read in each step too: the step grows, and every request's own stream becomes
+# slower. When the caches together are as large as the weights, after 140 requests here (14 GB / 100 MB), doubling the batch no longer
 # comes near halving the price; with caches only, it would stay the same. Much later arithmetic would be short.
 #
 # Before that the desk is full: 80 GB less 14 GB of weights leave room for some 660 caches of 100 MB, and longer conversations have
 # larger ones.
 #
 # I would tell the director that the batch is limited by how long a visitor may wait for a word, and that a batch can only be
-# as large as the number of visitors who ask at the same time. Choose the largest batch that keeps each reader's stream fast enough to read.
+# as large as the number of visitors who ask at the same time. Choose the largest batch that keeps each request's stream fast enough to read.
 #
-# **Marking.** 1 point: cheaper per token, slower for each reader. 2 points: weights are shared by the batch, caches are not. 1 point: the
+# **Marking.** 1 point: cheaper per token, slower for each request. 2 points: weights are shared by the batch, caches are not. 1 point: the
 # limit from the desk, or from arithmetic. 1 point: a recommendation that names latency.
 # ### END SOLUTION

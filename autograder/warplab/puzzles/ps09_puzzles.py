@@ -78,12 +78,12 @@ def company():
     card, bound = desk()
     return Puzzle(
         bound["crossing"],
-        f"{bound['crossing']:.0f} readers cost hardly more time than one, because the weights, once read, "
+        f"{bound['crossing']:.0f} requests cost hardly more time than one, because the weights, once read, "
         "serve them all. That is the whole economy of serving. (Caches are left out here; in task 4 they "
         "take their room.)",
         {
             card["peak"] / card["bandwidth"] / 2: "A weight is two bytes and two FLOP: the two cancel.",
-            1: "With one reader the arithmetic waits nearly all the time.",
+            1: "With one request the arithmetic waits nearly all the time.",
             card["memory"] // 14e9: "That is how often the weights fit into its memory.",
         },
         f"A token takes 2 FLOP a weight, of {card['peak'] / 1e12:.0f} TFLOP/s; reading a weight takes 2 "
@@ -101,7 +101,7 @@ def half():
         "arithmetic, a little more than half of the bytes: somebody has to write down where the numbers "
         "stood.",
         {
-            0.5: "That is the values alone. How would the reader know which two of the four they were?",
+            0.5: "That is the values alone. How would a reader know which two of the four they were?",
             kept + places: "So many bits it is. As a share of the four numbers?",
         },
         f"Four numbers are {dense} bits. Two stay, and for each a place from 0 to 3.",

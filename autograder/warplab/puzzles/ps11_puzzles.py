@@ -19,10 +19,10 @@ def second():
         "the arithmetic had time to spare. It goes on like this until the arithmetic, or the caches, "
         "take as long as the weights.",
         {
-            1: "Two readers, twice the work? The weights are read once for both.",
+            1: "Two requests, twice the work? The weights are read once for both.",
             2: "The step takes hardly longer, and makes two tokens.",
         },
-        "How long does a step take with two readers, and how many tokens does it make?",
+        "How long does a step take with two requests, and how many tokens does it make?",
     )
 
 

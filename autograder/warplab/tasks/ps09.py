@@ -307,7 +307,7 @@ class KvDecode(Task):
 
 @task("ps09/decode_bound", points=10)
 class DecodeBound(Task):
-    """Tokens a second of a single reader at most, readers from which arithmetic is short, and readers that
+    """Tokens a second of a single request at most, requests from which arithmetic is short, and requests that
     fit the card.
 
     one = bandwidth / (weights + cache), crossing = peak * bytes of weights / (2 * parameters * bandwidth),
@@ -318,7 +318,7 @@ class DecodeBound(Task):
     arguments = ("parameters", "number", "cache", "card")
     returns = {"one": "numbers", "crossing": "numbers", "fit": "integers"}
     items = (
-        Item("one", 2, title="A single reader"),
+        Item("one", 2, title="A single request"),
         Item("crossing", 4, title="Where arithmetic becomes short"),
         Item("fit", 4, title="Readers that fit"),
     )
@@ -349,7 +349,7 @@ class DecodeBound(Task):
     def make_cases(self, rng):
         server = functools.partial(self.server, rng)
 
-        def readers():
+        def requests():
             return int(rng.integers(1, 60))
 
         small, large = (int(n) * 10**9 for n in (rng.integers(1, 9), rng.integers(450, 600)))
@@ -358,14 +358,14 @@ class DecodeBound(Task):
             server("one", large, 0.5),
             server("crossing", small, 1.0),
             server("crossing", large, 2.0),
-            server("fit", small, 2.0, readers()),
-            server("fit", small, 0.5, readers() + float(rng.uniform(0.6, 0.95))),
+            server("fit", small, 2.0, requests()),
+            server("fit", small, 0.5, requests() + float(rng.uniform(0.6, 0.95))),
             server("fit", small, 1.0, float(rng.uniform(0.6, 0.95))),
             server("fit", large, 0.5),
         ]
 
     def at(self, rng, place):
-        """A memory that holds so many readers to the byte, or one byte less, or not even the weights."""
+        """A memory that holds so many requests to the byte, or one byte less, or not even the weights."""
         room, more = place["fit"], -(place["left"] == "one byte less")
         if place["left"].startswith("weights"):
             room, more = 0, -(10**6)

@@ -155,7 +155,7 @@ class CostPerToken(Task):
     arguments = ("card", "parameters", "number", "cache", "batch", "share")
     returns = {"tokens": "numbers", "dollars": "numbers"}
     items = (
-        Item("one", 3, title="A single reader"),
+        Item("one", 3, title="A single request"),
         Item("batch", 5, title="Batches of any size: the weights are read once for all"),
         Item("compute", 8, title="Batches so large that arithmetic is short"),
         Item("dollars", 4, title="Dollars for a million tokens"),
@@ -190,7 +190,7 @@ class CostPerToken(Task):
         )
 
     def make_cases(self, rng):
-        """Arithmetic is short from 62 readers on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and
+        """Arithmetic is short from 62 requests on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and
         from 8,333 at most.
         """
 
