@@ -375,7 +375,7 @@ def test_a_figure_of_records_asks_what_they_answer_and_leaves_out_what_lies_on_a
     assert title.astext() == "How long does a call take on the GPU, by its size?" == get_title(figure)
     drawn = [node.astext() for node in page.run() if "<svg" in node.astext()]
     ours = next(text for text in drawn if 'data-name="matmul_by_size"' in text)
-    assert "PyTorch BF16 (recorded)" in ours and "PyTorch FP16 (recorded)" not in ours
+    assert "PyTorch BF16" in ours and "PyTorch FP16" not in ours
     assert "FP16 is not drawn: it is within" in ours
 
 

@@ -226,7 +226,7 @@ def test_a_figure_of_published_points_names_every_device_and_year(name, monkeypa
         lines(Measurement(name, experiment.question, experiment.x, "published", evidence), monkeypatch)
     )
     for source in evidence:
-        assert f"{source.device.removeprefix('NVIDIA ')}, {source.year} (published)" in labels
+        assert f"{source.device.removeprefix('NVIDIA ')}, {source.year}" in labels
 
 
 def test_without_a_record_an_experiment_shows_what_others_published(tmp_path):

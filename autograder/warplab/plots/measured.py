@@ -41,12 +41,13 @@ def measured(measurement, alt=None, caption=None):
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
     figure, ax = new(COLUMN, 3.6 + 0.22 * len(names), phone=(PHONE, 3.6 + 0.44 * len(names)))
     taken = [e for e in measurement.evidence if e.kind in ("recorded", "contributed")]
+    mixed = len({(e.kind, e.stale) for e in measurement.evidence}) > 1  # else the caption says it of all
     for evidence in measurement.evidence:
         device = taken.index(evidence) if evidence in taken else 0
         for series, row in evidence.series().items():
             values = [(p.rate if rates else p.median) / unit for p in row]
             place = names.index(name := _name(evidence, series))
-            _draw_series(ax, evidence, (place, device), name, row, values)
+            _draw_series(ax, evidence, (place, device), name + _origin(evidence) * mixed, row, values)
     ours = [e for e in measurement.evidence if e.kind != "published"]
     if rates or label != "seconds":
         _roofs(ax, ours, unit, slope=measurement.x == INTENSITY)
@@ -88,11 +89,14 @@ def _quantity(points):
 
 def _draw_series(ax, evidence, number, name, row, values):
     """One line of points; ``number``: of its colour, and of its device, which says how markers are filled."""
-    mark = ", earlier version" if evidence.stale else ""
-    label = textwrap.fill(f"{name} ({evidence.kind}{mark})", 60)
+    label = textwrap.fill(name, 60)
     named = label not in ax.get_legend_handles_labels()[1]
     style = _style(evidence, COLOURS[number[0] % len(COLOURS)], number) | ({"label": label} if named else {})
     ax.plot([p.x for p in row], values, linewidth=1.2, markersize=7, **style)
+
+
+def _origin(evidence):
+    return f" ({evidence.kind}{', earlier version' if evidence.stale else ''})"
 
 
 def _style(evidence, colour, number):
