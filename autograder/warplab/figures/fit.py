@@ -150,8 +150,8 @@ def lengths():
         fig,
         alt="Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 "
         f"tokens: {said}. The weights are 14 GB.",
-        caption="Theory. Stored, attention's shares grow with the square of the length; what fused "
-        "attention leaves grows with the length alone, and checkpoints divide that.",
+        caption="Theory. Attention's shares, where they are stored, grow with the square of the length. With "
+        "fused attention the activations grow in proportion to it, and checkpoints keep a part of those.",
         evidence=["theory"],
     )
 
@@ -181,9 +181,8 @@ def checkpoints(counted, theory, whole):
         fig,
         alt="Peak of kept megabytes against the number of checkpointed segments, counted on this machine. "
         f"{said}. Without: {whole:.3g}.",
-        caption="Live bytes, theory dashed: too few segments leave one that is too large, too many leave "
-        f"too many inputs. The lowest of these is {best}, with {counted[best] / whole:.0%} of the "
-        "bytes.",
+        caption=f"Live bytes, theory dashed: {best} segments keep the least, {counted[best] / whole:.0%} of "
+        "the bytes. With fewer the recomputed segment is too large, with more there are too many inputs.",
         evidence=["live", "theory"],
     )
 
@@ -269,7 +268,7 @@ def desks(moments):
         fig,
         alt=f"A memory of {moments[0][1]} places at {len(moments)} moments. {'. '.join(said)}.",
         caption="A model of an allocator: the free places of the second row would hold the tensor of 8 twice "
-        "over, and it finds no gap.",
+        "over, but no gap is large enough.",
     )
 
 

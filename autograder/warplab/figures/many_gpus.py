@@ -378,9 +378,10 @@ def schedules(plans):
         fig,
         alt=f"Schedules of eight micro-batches in a pipeline of four ranks, simulated, to one scale. "
         f"{'; '.join(said)}. Without a bubble each would be done at 24.",
-        caption="Simulated, the same work four times. Numbers are micro-batches; darker is a rank's second "
-        "stage. A rank holds the micro-batches whose activations it keeps. 1F1B holds fewer than GPipe and "
-        "idles as long. Interleaving and a split backward pass shorten the idle time at both ends.",
+        caption="Simulated, the same work four times. Numbers are micro-batches; the stronger colour is a "
+        "rank's second stage. A rank holds the micro-batches whose activations it keeps. 1F1B holds fewer "
+        "than GPipe and idles as long. Interleaving and a split backward pass shorten the idle time at both "
+        "ends.",
         evidence=["theory"],
     )
 
@@ -437,7 +438,8 @@ def regions(clusters, least_tokens, most_ways, runs=((1024, 128), (2048, 128))):
         alt="Two maps of where a training step is bound by communication, at the dense BF16 peak and the "
         f"peak of the links. {'. '.join(said)}. Both runs of Llama 3 405B, 1,024 and 2,048 tokens on a GPU "
         "with 128 GPUs to a copy, lie where gradients hide.",
-        caption="Computed for Llama 3 405B, at the peak. Orange: the gradients' all-reduce takes longer than "
+        caption="Plain data parallelism is limited by the network in nodes of eight, by NVLink in NVL72. "
+        "Computed for Llama 3 405B, at the peak. Orange: the gradients' all-reduce takes longer than "
         "the backward pass (dashed: the same border for kernels at 40 % of the peak). Blue: tensor "
         "parallelism alone can share a copy. Green, above the horizontal line: it needs a pipeline too. "
         "Diamonds: Llama 3 405B's two runs. NVL72 has nine times as many GPUs, and network cards, to a node.",

@@ -314,8 +314,9 @@ def overlap(pieces=4, stages=(2, 3, 2)):
         f"out for {stages[2]} ms. In one stream the last is done at {ends[0]:g} ms. With a stream for "
         "each piece the three engines work on different pieces at once and the last is done at "
         f"{ends[1]:g} ms.",
-        caption="A model: the numbers are pieces. Inside a stream the order holds; different streams may use "
-        "the two copy engines and the SMs at the same time.",
+        caption=f"A model: with a stream for each piece the copies run beside the kernels, and the job takes "
+        f"{ends[1]:g} ms instead of {ends[0]:g}. The numbers are pieces. Inside a stream the order holds; "
+        "different streams may use the two copy engines and the SMs at the same time.",
     )
 
 

@@ -47,8 +47,9 @@ def learning(losses, written):
         alt=f"Loss against training steps, measured here: {losses[0]:.2f} at first, "
         f"{np.mean(losses[-25:]):.2f} on average over the last 25 of {len(losses)}. What the trained "
         f"model writes for sums that it has not seen: {said}.",
-        caption="Live: the loss of each batch and its running mean. The dashed line is what guessing among "
-        "13 characters would score. The sums were not in training.",
+        caption=f"Live: the loss falls from {losses[0]:.1f} to {np.mean(losses[-25:]):.2g}; guessing among "
+        "13 characters would keep it at the dashed line. Thin: each batch. Thick: the running mean. The sums "
+        "were not in training.",
         evidence=["live"],
     )
 
@@ -260,8 +261,8 @@ def timeline(static, continuous):
         alt=f"Two schedules of eight answers in four slots. Static batches need {ends[0]} steps and leave "
         "slots idle until the longest answer ends. Continuous batching refills each slot at once and "
         f"needs {ends[1]} steps.",
-        caption="The same eight answers, A to H, in four slots. Grey is a slot that computes nothing anybody "
-        "wants. Steps, not seconds.",
+        caption=f"Refilled at once, four slots write the same eight answers, A to H, in {ends[1]} steps "
+        f"instead of {ends[0]}. Grey is a slot that computes nothing anybody wants. Steps, not seconds.",
     )
 
 
@@ -294,7 +295,8 @@ def cache_room(texts, room, longest=4096, page=16, shared=512):
         alt=f"{len(texts)} texts in a memory of {room:,} places. With reservations of {longest:,} they leave "
         f"{free[0]:,} free, and {sum(texts):,} hold a token; in pages {free[1]:,} are free, with a shared "
         f"beginning of {shared} {free[2]:,}.",
-        caption=f"The same {len(texts)} texts, one beside the other, each in the middle of its answer. Grey "
+        caption=f"{len(texts)} texts in the middle of their answers reserve {1 - free[0] / room:.0%} of the "
+        f"memory and fill {sum(texts) / room:.0%} of it; in pages they take {1 - free[1] / room:.0%}. Grey "
         "is memory that holds nothing. Green, at the left of the third row, is the beginning that all share.",
         evidence=["counted"],
     )
