@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from autograder.sandbox import Unsafe
+from autograder.sandbox.choose import NoSandbox, choose
 from warplab.tasks import registry
 from workshop.mutants import notebook_cells
 from workshop.mutants.notebook_cells import bare, run_cells
@@ -245,3 +247,11 @@ def entry_of(identity):
     """The entry "ps04/matmul_tiled/wrong_naive_kernel". KeyError if there is none."""
     found = {entry.id: entry for entry in entries_of(identity.rsplit("/", 1)[0])}
     return found[identity]
+
+
+def launcher_here():
+    """The sandbox of this machine, or an ordinary process where there is none."""
+    try:
+        return choose()
+    except NoSandbox:
+        return Unsafe()

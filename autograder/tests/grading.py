@@ -17,8 +17,6 @@ from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
 from autograder.results import Results
 from autograder.sample_class.build import without_markers
-from autograder.sandbox import Unsafe
-from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Defect, Malformed, checked
 from autograder.workers import machine_judge
 from autograder.workers.pool import Threads
@@ -154,14 +152,6 @@ def grading(root, name, submissions, out, *, sandbox=None, jobs=1, pool=None, ha
     """A Grading with what `asked` names, in `jobs` threads behind the walls of `sandbox`."""
     pool = pool or Threads(sandbox or grade.choose(), jobs)
     return grade.Grading(root, name, submissions, out, grade.Asked(**asked), pool=pool, happened=happened)
-
-
-def launcher_here():
-    """The sandbox of this machine, or an ordinary process where there is none."""
-    try:
-        return choose()
-    except NoSandbox:
-        return Unsafe()
 
 
 def run_notebook(steps, launcher, limits):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.release.source import stable_json
 
-STUBS = r"Write in the\s+place\s+of\s+`raise NotImplementedError\(\)`\s+and\s+delete\s+that\s+line;"
+STUBS = r"Write\s+in\s+the\s+place\s+of\s+`raise NotImplementedError\(\)`\s+and\s+delete\s+that\s+line;"
 FREE = "Write what a cell's comments ask for, under them (where later cells name another kernel, put yours);"
 LEFT_OUT = r" ?About \d+ lines?[^.]*\.|\s*The kernels? (is|are) a suggestion[^.]*\."
 

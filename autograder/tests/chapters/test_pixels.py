@@ -99,7 +99,7 @@ def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
     book, image = chapter(), np.zeros((270, 480), np.float32)
     counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
     assert counts.divergent_branches == both == 246
-    assert "The 246 warps that diverged" in (BOOK / "01-pixels.md").read_text(encoding="utf-8")
+    assert "the 246 warps at the rim of the map" in (BOOK / "01-pixels.md").read_text(encoding="utf-8")
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():

@@ -7,8 +7,7 @@ that the submission must get.
 
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import pytest
-from corpus_files import attacks, stated
-from grading import launcher_here
+from corpus_files import attacks, launcher_here, stated
 
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.sandbox import Limits

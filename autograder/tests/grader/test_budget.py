@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import numpy as np
 import pytest
-from grading import launcher_here, run_notebook
+from corpus_files import launcher_here
+from grading import run_notebook
 
 from autograder.judge import timed_rows
 from autograder.judge.budget import Budget, Lost, UsedUp

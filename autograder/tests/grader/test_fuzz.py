@@ -10,7 +10,8 @@ import json
 
 import nbformat
 import pytest
-from grading import answers, hand_in, launcher_here, make_course, notebook, own_cell, record
+from corpus_files import launcher_here
+from grading import answers, hand_in, make_course, notebook, own_cell, record
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 

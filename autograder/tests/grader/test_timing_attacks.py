@@ -10,9 +10,8 @@ too, and what is decided by time alone waits for a GPU.
 import numpy as np
 import pytest
 from conftest import TESTS
-from corpus_files import attacks, cells_for, stated, timed_tasks
+from corpus_files import attacks, cells_for, launcher_here, stated, timed_tasks
 from crossing_examples import Axpy
-from grading import launcher_here
 
 import warplab
 from autograder.judge import attempts, judge
