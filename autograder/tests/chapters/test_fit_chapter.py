@@ -294,8 +294,8 @@ def test_the_tokens_that_hide_the_trip_do_not_depend_on_the_model():
             tokens = crossing / 6 * peak / each_way
             for parameters in (1e9, 13e9):  # seconds of the trip, seconds of the arithmetic
                 assert crossing * parameters / each_way == pytest.approx(6 * parameters * tokens / peak)
-    assert 2 * 7e9 < CARD["rtx-4090"] < 2 * 13e9  # "That puts 7 B on our card"
-    own = specs.get("rtx-4090")["memory_bandwidth"].si
+    own, peak = (specs.get("rtx-4090")[key].si for key in ("memory_bandwidth", "peak_bf16"))
+    assert 2 * 7e9 < CARD["rtx-4090"] < 2 * 13e9 and f"{4 / 6 * peak / 32e9:,.0f} tokens, what" in TEXT
     assert round(26e9 / street["rtx-4090"], 1) == 0.8 and int(own / street["rtx-4090"]) == 31
     assert round(364e9 / specs.get("epyc-9654")["memory_bandwidth"].si, 1) == 0.8
 
