@@ -151,7 +151,7 @@ def lengths():
         alt="Activations of 32 blocks of width 4,096 in 16 bits against the tokens, logarithmic. At 2,048 "
         f"tokens: {said}. The weights are 14 GB.",
         caption="Theory. Attention's shares, where they are stored, grow with the square of the length. With "
-        "fused attention the activations grow in proportion to it, and checkpoints keep a part of those.",
+        "fused attention the activations grow with the length alone, and checkpoints keep a part of them.",
         evidence=["theory"],
     )
 
