@@ -51,7 +51,7 @@ def test_the_small_network_is_followed_by_hand(run):
 def test_the_numbers_of_the_takeaways_are_those_that_the_page_prints(run):
     space, _ = run
     text = PAGE.read_text(encoding="utf-8")
-    assert f"are {space['operations'] / 1e12:.1f} trillion operations, {space['at_peak'] * 1e3:.1f} ms" in text
+    assert f"{space['operations'] / 1e12:.1f} trillion operations, {space['at_peak'] * 1e3:.1f} ms" in text
     gb, seconds = space["read"] / 1e9, space["seconds"]
     assert f"For the {gb / 2:.2f} billion weights that are read here, of 2 bytes each" in text
     assert f"{gb:.1f} GB / 3.35 TB/s = {seconds * 1e3:.1f} ms, at most {1 / seconds:.0f} tokens" in text
