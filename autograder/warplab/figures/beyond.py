@@ -41,8 +41,8 @@ def wave(n, m, where, at):
         fig,
         alt=f"A grid of {n} by {n} cells at {len(at)} moments. Each row of A is a diagonal that moves from "
         f"the upper left to the lower right. {said}.",
-        caption=f"{m} rows of A cross an array of {n} × {n} weights; the digit says whose numbers a cell "
-        "works on. Numbers move to the right, sums move down, and a row crosses as a diagonal wave.",
+        caption="A row of A crosses the array as a diagonal wave: its numbers move to the right, sums move "
+        f"down. {m} rows, {n} × {n} weights; the digit says whose numbers a cell works on.",
     )
 
 
@@ -104,8 +104,8 @@ def energy(picojoules):
     return plots.show(
         fig,
         alt=f"Energy of operations on 32 bits in a 45 nm process, published, in picojoules. {said}.",
-        caption="Published estimates for 45 nm. Green computes, orange fetches: a number from DRAM costs "
-        "what 173 multiplications cost. Each line to the right is ten times as much.",
+        caption="A number from DRAM costs what 173 multiplications cost. Published estimates for 45 nm; "
+        "green computes, orange fetches. Each line to the right is ten times as much.",
         evidence=["published"],
     )
 
@@ -152,9 +152,9 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity, peak bandwidth, and the time to read the whole memory once. {said}.",
-        caption="Published peaks, NVIDIA's chips in blue, others' in orange, by bandwidth. Capacity and "
-        "bandwidth grow together, whoever makes the chip. Their quotient is the shortest step of decoding "
-        "when the memory is full.",
+        caption="Capacity and peak bandwidth grow together, whoever makes the chip. Their quotient, the "
+        "milliseconds, is the shortest step of decoding when the memory is full. Published; NVIDIA's chips "
+        "in blue, others' in orange.",
         evidence=["published"],
     )
 
@@ -184,8 +184,8 @@ def ridges(keys, own):
         fig,
         alt=f"Ridge points in FLOP a byte, dense BF16 from data sheets. {said}. This machine, measured in "
         f"FP32: {here:.0f}.",
-        caption="Ridge points: triangles from data sheets, in dense BF16, and this machine's processor "
-        "measured in FP32. All accelerators need hundreds.",
+        caption="All accelerators need hundreds of operations a byte before arithmetic limits them. "
+        "Triangles: ridge points from data sheets, dense BF16. This machine's processor: measured in FP32.",
         evidence=["live", "published"],
     )
 

@@ -72,7 +72,7 @@ def pick(keys, jobs, cards_for):
     jobs: {name: (bytes of weights or state, bytes of caches)}; cards_for(key, weights, cache) -> cards.
     """
     fig, ax = plots.new(plots.COLUMN, 0.62 * len(jobs) + 0.55)
-    said = []
+    said, winners = [], []
     for column, key in enumerate(keys):
         ax.text(
             column + 0.5,
@@ -88,6 +88,7 @@ def pick(keys, jobs, cards_for):
         costs = [
             count * offer.gpu_hour if offer else np.inf for count, offer in zip(counts, offers, strict=True)
         ]
+        winners.append(specs.get(keys[int(np.argmin(costs))]).short)
         ax.text(-0.08, row + 0.5, name, ha="right", va="center", linespacing=1.1, **SMALL)
         for column, (count, cost) in enumerate(zip(counts, costs, strict=True)):
             _draw_cell(ax, (column, row), count, cost, best=cost == min(costs))
@@ -101,8 +102,9 @@ def pick(keys, jobs, cards_for):
         fig,
         alt="Table of cards needed and their lowest recorded price an hour, by job and card. "
         f"{'; '.join(said)}.",
-        caption="Computed, for ten requests of 1,000 tokens: cards needed and dollars an hour for all of "
-        "them. Green: one card is enough. Framed: the lowest sum, links not considered.",
+        caption=f"The lowest sum of a row, framed, is {' or '.join(dict.fromkeys(winners))}'s, links not "
+        "considered. Computed, for ten requests of 1,000 tokens: cards needed, and dollars an hour for all "
+        "of them. Green: one card is enough.",
     )
 
 
