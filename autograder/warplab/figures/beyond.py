@@ -152,9 +152,9 @@ def fields(keys):
     return plots.show(
         fig,
         alt=f"Memory capacity, peak bandwidth, and the time to read the whole memory once. {said}.",
-        caption="Capacity and peak bandwidth grow together, whoever makes the chip. Their quotient, the "
-        "milliseconds, is the shortest step of decoding when the memory is full. Published; NVIDIA's chips "
-        "in blue, others' in orange.",
+        caption="Among chips with HBM capacity and peak bandwidth grow together, whoever makes them. Their "
+        "quotient, the milliseconds, is the shortest step of decoding when the memory is full. Published; "
+        "NVIDIA's chips in blue, others' in orange.",
         evidence=["published"],
     )
 

@@ -125,9 +125,9 @@ def levels(card="h100-sxm"):
         fig,
         alt=f"Bytes moved for a thousand operations by five kernels. {'; '.join(said)}. At the BF16 peak of "
         f"an {facts.short} the port of shared memory has {port:.1f}.",
-        caption=f"Derived from the tiles: {'; '.join(LABELS.values())}. The vertical line is what 128 bytes "
-        f"a clock of shared memory come to at the {facts.short}'s dense BF16 peak. Kernels that read more "
-        "(green) are slower than the peak. Whether writes (orange) wait for reads NVIDIA does not say.",
+        caption="With mma shared memory cannot deliver the reads (green) of the peak, with wgmma it can. The "
+        f"vertical line is 128 bytes a clock at the {facts.short}'s dense BF16 peak. Whether writes (orange) "
+        f"wait for reads NVIDIA does not say. Derived from the tiles: {'; '.join(LABELS.values())}.",
         evidence=["theory"],
     )
 
@@ -177,8 +177,8 @@ def roles():
         "multiply, asking for copies takes time and the Tensor Cores pause in every round. Where one "
         "thread asks and a warpgroup issues products, asking is short, but the Tensor Cores still pause "
         "between rounds. With separate roles and a ring of stages they do not pause.",
-        caption="A schematic, nothing measured. A pause of the Tensor Cores is filled by another block where "
-        "several fit on an SM; the larger the tiles, the fewer fit.",
+        caption="With roles apart the Tensor Cores do not pause. In the others a pause is filled by another "
+        "block where several fit on an SM; the larger the tiles, the fewer fit. A schematic, not measured.",
         evidence=["theory"],
     )
 

@@ -563,7 +563,7 @@ def trace(steps):
     figure, ax = plots.new(plots.COLUMN, 0.75 * len(steps) + 1.4)
     most = max(sum(moved(p) for p in profiles) for _, profiles in steps.values()) / 1e3
     room = (figure.get_figwidth() - 0.6) / 0.068 / most  # letters for each KB
-    said = []
+    said, updates = [], []
     for row, (title, (launches, profiles)) in enumerate(steps.items()):
         at, parts = 0.0, dict.fromkeys(PHASES, 0.0)
         for number, (launch, profile) in enumerate(zip(launches, profiles, strict=True), 1):
@@ -579,6 +579,7 @@ def trace(steps):
         ax.text(0, row - 0.4, f"{title}: {at:,.0f} KB", va="bottom", **SMALL)
         shares = ", ".join(f"{phase} {wide:,.0f} KB" for phase, wide in parts.items())
         said.append(f"{title}, {at:,.0f} KB: {shares}")
+        updates.append(f"{100 * parts['update'] / at:.0f} % ({title})")
     ax.set(
         ylim=(len(steps) - 0.55, -0.85),
         xlim=(0, most),
@@ -592,9 +593,9 @@ def trace(steps):
         figure,
         alt=f"The launches of a training step as boxes in a row, each as wide as its bytes. "
         f"{'; '.join(said)}.",
-        caption="One step as a trace: each box is a launch, in order, as wide as the bytes of the distinct "
-        "sectors that it touches. A box too narrow for its name has its number, where that fits. Counted; "
-        "these are bytes and not times.",
+        caption=f"The update moves {' and '.join(updates)} of the bytes. Each box is a launch, in order, as "
+        "wide as the bytes of the distinct sectors that it touches, not as its time. A box too narrow for "
+        "its name has its number, where that fits. Counted.",
     )
 
 
@@ -615,9 +616,8 @@ def losses(ours, reference):
         alt=f"Left: two curves that cannot be told apart fall from {ours[0]:.2f} to "
         f"{np.mean(ours[-10:]):.2f}, the mean of the "
         f"last ten steps. Right: their difference grows from {apart[0]:.0e} to at most {apart.max():.0e}.",
-        caption="The loss of each step, ours and PyTorch's from the same start on the same pictures, "
-        "and the difference. "
-        "Live: made when this page was built.",
+        caption="From the same start, on the same pictures, our losses and PyTorch's differ by at most "
+        f"{apart.max():.0e}. Live: made when this page was built.",
         evidence=["live"],
     )
 
@@ -692,6 +692,7 @@ def sizes(rows):
     handles = [ax.plot([], [], "o", markersize=9, color=COLOUR[colour])[0] for colour in colours.values()]
     ax.grid(axis="x")
     plots.legend(figure, handles, list(colours))
+    longest = ", ".join(max(parts, key=parts.get) for parts in rows.values())
     said = "; ".join(
         f"{network}: " + ", ".join(f"{what} {plots.duration(seconds)}" for what, seconds in parts.items())
         for network, parts in rows.items()
@@ -700,9 +701,8 @@ def sizes(rows):
         figure,
         alt=f"Three networks, and for each the seconds of a step by what takes them, on a logarithmic "
         f"axis. {said}.",
-        caption="What a training step waits for, at three sizes. Launches at a published 2.5 µs each; "
-        "the rest is "
-        "theory from an H100 SXM's peaks.",
+        caption=f"What takes longest, from the smallest network to the largest: {longest}. Launches at a "
+        "published 2.5 µs each; the rest is theory from an H100 SXM's peaks.",
         evidence=["theory", "published"],
     )
 
@@ -728,6 +728,7 @@ def batches(seconds):
         figure,
         alt=f"Microseconds of a training step by pictures in it: {said}. The dashed line is in "
         f"proportion to the pictures.",
-        caption="Live: one step of the same network in PyTorch on the machine that built this page.",
+        caption=f"{many[-1] // many[0]:,} times the pictures take {seconds[many[-1]] / seconds[many[0]]:.0f} "
+        "times as long. Live: a step of the same network in PyTorch on the machine that built this page.",
         evidence=["live"],
     )
