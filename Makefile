@@ -58,16 +58,15 @@ format: venv
 	@$(RUN) -m ruff check --quiet --fix --select I $(LINT) $(CODE)
 	@$(RUN) -m ruff format --quiet $(LINT) $(CODE)
 
-# Lint keeps one core busy, the book's pages two: together they take no longer than the book.
-test: venv
-	@$(MAKE) --no-print-directory -j2 lint book
+test: venv lint
+	@$(RUN) -m workshop.course book
 	$(PYTEST)
 
 quick: venv
 	$(PYTEST) --at-most 4 -m "not gpu and not full and not slow and not browser"
 
-full: venv
-	@$(MAKE) --no-print-directory -j2 lint book
+full: venv lint
+	@$(RUN) -m workshop.course book
 	$(PYTEST) -m "not gpu"
 
 # A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML, msgspec, IPython and pytest will do, and

@@ -213,7 +213,7 @@ def parts(measurement):
         "activations": "purple",
         "CUDA": "grey",
     }
-    said = []
+    said, share = [], 0.0
     for y, batch in enumerate((1, 4)):
         sizes = (weights, weights, 2 * weights, vram.activation_bytes(batch=batch, **shape) / 1e9, 1.4)
         left, peak = 0.0, held["peak", batch]
@@ -223,6 +223,7 @@ def parts(measurement):
         ax.plot([peak], [y], markersize=11, linestyle="none", **plots.MARKERS["published"])
         ax.annotate(f"{peak:.1f} GB", (peak, y), (9, 0), textcoords="offset points", va="center", **SMALL)
         said.append(f"batch {batch}: {left:.1f} GB by the rules, {peak:.1f} GB published")
+        share = left / peak
     ax.set(xlim=(0, 18.5), ylim=(1.5, -0.5), xticks=(0, 5, 10, 15), xlabel="GB")
     ax.set_yticks([0, 1], ["1 text", "4 texts"])
     ax.tick_params(axis="y", length=0)
@@ -233,7 +234,7 @@ def parts(measurement):
         fig,
         alt="Memory of a training step of BERT large in FP32 by the rules, stacked, and published. "
         f"{'; '.join(said)}.",
-        caption=f"With 4 texts the rules come to {left / peak:.0%} of the published peak; what the batch "
+        caption=f"With 4 texts the rules come to {share:.0%} of the published peak; what the batch "
         "adds are activations alone. BERT large, FP32 with Adam, 512 tokens a text. Bars: the rules of this "
         "chapter. Triangles: peaks on a V100.",
         evidence=["theory", "published"],
