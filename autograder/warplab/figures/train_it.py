@@ -579,7 +579,7 @@ def trace(steps):
         ax.text(0, row - 0.4, f"{title}: {at:,.0f} KB", va="bottom", **SMALL)
         shares = ", ".join(f"{phase} {wide:,.0f} KB" for phase, wide in parts.items())
         said.append(f"{title}, {at:,.0f} KB: {shares}")
-        updates.append(f"{100 * parts['update'] / at:.0f} % ({title})")
+        updates.append(f"{100 * parts['update'] / at:.0f} % of the bytes of {title}")
     ax.set(
         ylim=(len(steps) - 0.55, -0.85),
         xlim=(0, most),
@@ -593,7 +593,7 @@ def trace(steps):
         figure,
         alt=f"The launches of a training step as boxes in a row, each as wide as its bytes. "
         f"{'; '.join(said)}.",
-        caption=f"The update moves {' and '.join(updates)} of the bytes. Each box is a launch, in order, as "
+        caption=f"The update moves {' and '.join(updates)}. Each box is a launch, in order, as "
         "wide as the bytes of the distinct sectors that it touches, not as its time. A box too narrow for "
         "its name has its number, where that fits. Counted.",
     )
