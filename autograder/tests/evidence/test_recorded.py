@@ -1,5 +1,7 @@
 """The caption of a recorded figure is computed from its record: another record, another sentence."""
 
+from dataclasses import replace
+
 import pytest
 from invented_records import H200, a_record
 
@@ -39,7 +41,7 @@ def test_a_finding_says_the_card_and_the_ratio_of_its_record_and_turns_with_the_
     )
     assert of(2e-3, 6e-3, 2e-3) == (
         "H200: at a side of 128 the tile takes 3.0 times as long as the naive kernel. The padded tile is "
-        "within 5 % as fast as the naive kernel."
+        "as fast, within 5 %, as the naive kernel."
     )
 
 
@@ -86,6 +88,21 @@ def test_no_record_and_one_that_lacks_a_series_say_nothing():
     assert finding(Measurement("transpose", "What?", "x", "missing", ())) == ""
     assert finding(taken("transpose", ("transpose_naive", 128, 1.0))) == ""
     assert finding(taken("nobody_knows_this", ("a", 1, 1.0))) == ""
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_a_record_that_lacks_points_has_a_finding_or_none_and_no_error(name):
+    """As contributed ones may: without any one series, with one series alone, with one point of each."""
+    (whole, *_) = (e for e in shown_without_running(name).evidence if e.kind == "recorded")
+    some = [
+        [p for p in whole.points if (p.series == series) == kept]
+        for series in whole.series()
+        for kept in (0, 1)
+    ]
+    some.append([row[0] for row in whole.series().values()])
+    for points in some:
+        shown = Measurement(name, "What?", "x", "recorded", (replace(whole, points=tuple(points)),))
+        assert finding(shown) == "" or finding(shown)[6:].strip()
 
 
 @pytest.mark.parametrize("name", list(experiments()))

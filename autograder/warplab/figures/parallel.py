@@ -236,11 +236,13 @@ def counters(profiles):
         f"{p.warp_instructions:,} warp instructions"
         for (name, p), s in zip(profiles.items(), shared, strict=True)
     )
+    *trees, shuffle = shared[1:]
     return plots.show(
         fig,
         alt=f"Counters of four kernels that add the same numbers. {said}.",
         caption="Counts, not times. The trees replace atomics by requests to shared memory. The shuffle "
-        "kernel makes as many atomics as a tree, and a fifth of the shared requests of the better one.",
+        f"kernel makes as many atomics as a tree, and {shuffle / min(trees):.0%} of the shared requests of "
+        "the better one.",
         evidence=["counted"],
     )
 
@@ -349,7 +351,7 @@ def race(host, gpu, size):
         plots.times(rows, nothing=nothing),
         alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
         f"Kernels on a GPU: {said}.",
-        caption="What was not measured on this machine has no row. The next figure has records of two GPUs, "
+        caption="What was not measured on this machine has no row. The next figure has records of GPUs, "
         "and the kernels get rows here when the page is run on a CUDA machine.",
         evidence=["live"],
     )

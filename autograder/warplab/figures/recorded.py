@@ -69,7 +69,7 @@ def compared(ours, theirs):
     """How times compare, each with its counterpart, with the verb: "is 3.6 to 4.6 times as fast as"."""
     ratios = sorted(other / one for one, other in zip(ours, theirs, strict=True))
     if 0.95 < ratios[0] and ratios[-1] < 1.05:
-        return "is within 5 % as fast as"
+        return "is as fast, within 5 %, as"
     if ratios[0] >= 1:
         return f"is {_span(ratios)} times as fast as"
     longer = sorted(1 / ratio for ratio in ratios)
@@ -98,6 +98,8 @@ def _rate(point):
 
 
 def _listed(parts):
+    if not parts:
+        raise LookupError("nothing to list")
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -161,13 +163,8 @@ def _(t):
 
 @found("latency")
 def _(t):
-    points = t.series["one thread"]
-    said = [
-        f"{duration(p.median)} from a table of {words}"
-        for size, words in ((1 << 12, "4 KiB"), (1 << 22, "4 MiB"), (1 << 30, "1 GiB"))
-        for p in points
-        if p.x == size
-    ]
+    sizes = ((1 << 12, "4 KiB"), (1 << 22, "4 MiB"), (1 << 30, "1 GiB"))
+    said = [f"{duration(t.at('one thread', x).median)} from a table of {words}" for x, words in sizes]
     return f"a load takes {_listed(said)}."
 
 
@@ -243,19 +240,20 @@ def _(t):
 def _(t):
     ours = [name for name in t.series if name.startswith("course: ")]
     x = t.largest(*ours, "torch bf16")
+    first = t.at(ours[0], x)
     best = max(ours, key=lambda name: t.at(name, x).rate)
     theirs = t.at("torch bf16", x)
     share = t.at(best, x).rate / theirs.rate
     return (
-        f"at a side of {x:,.0f} the first kernel makes {_rate(t.at(ours[0], x))} and the fastest, "
+        f"at a side of {x:,.0f} the first kernel makes {_rate(first)} and the fastest, "
         f"“{in_words(best)}”, {_rate(t.at(best, x))}. That is {_percent(share)} of PyTorch's {_rate(theirs)}."
     )
 
 
 @found("checkpointing")
 def _(t):
-    (none,) = t.series["no checkpoints"]
-    name, least = min(((n, p) for n, (p,) in t.series.items()), key=lambda pair: pair[1].x)
+    none = t.first("no checkpoints")
+    name, least = min(((name, t.first(name)) for name in t.series), key=lambda pair: pair[1].x)
     return (
         f"without checkpoints a step holds {_three(none.x)} GB and takes {duration(none.median)}. The least "
         f"is {_three(least.x)} GB, in {duration(least.median)}, with {name}."
@@ -264,7 +262,7 @@ def _(t):
 
 @found("training_memory")
 def _(t):
-    said = [f"{name.removesuffix(', Adam')}: {_three(p.x)} GB" for name, (p,) in t.series.items()]
+    said = [f"{name.removesuffix(', Adam')}: {_three(t.first(name).x)} GB" for name in t.series]
     return f"what a step holds at its peak, with Adam. {'; '.join(said)}."
 
 
@@ -299,7 +297,7 @@ def _(t):
 
 @found("launch_overhead")
 def _(t):
-    said = [f"{in_words(name)}: {duration(p.median)}" for name, (p,) in t.series.items()]
+    said = [f"{in_words(name)}: {duration(t.first(name).median)}" for name in t.series]
     return f"time of an empty launch. {'; '.join(said)}."
 
 
@@ -348,4 +346,4 @@ def _(t):
 
 @found("energy")
 def _(t):
-    return f"joules a call: {'; '.join(f'{name} {_three(p.x)}' for name, (p,) in t.series.items())}."
+    return f"joules a call: {'; '.join(f'{name} {_three(t.first(name).x)}' for name in t.series)}."

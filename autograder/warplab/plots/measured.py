@@ -47,7 +47,8 @@ def measured(measurement, alt=None, caption=None):
         for series, row in evidence.series().items():
             values = [(p.rate if rates else p.median) / unit for p in row]
             place = names.index(name := _name(evidence, series))
-            _draw_series(ax, evidence, (place, device), name + _origin(evidence) * mixed, row, values)
+            said = name + (_origin(evidence) if mixed else "")
+            _draw_series(ax, evidence, (place, device), said, row, values)
     ours = [e for e in measurement.evidence if e.kind != "published"]
     if rates or label != "seconds":
         _roofs(ax, ours, unit, slope=measurement.x == INTENSITY)

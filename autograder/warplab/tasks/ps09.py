@@ -320,7 +320,7 @@ class DecodeBound(Task):
     items = (
         Item("one", 2, title="A single request"),
         Item("crossing", 4, title="Where arithmetic becomes short"),
-        Item("fit", 4, title="Readers that fit"),
+        Item("fit", 4, title="Requests that fit"),
     )
     domain = {
         "number": Choice(2, 1, 0.5),
