@@ -41,6 +41,7 @@ from warplab.evidence.measure import (
 )
 from warplab.evidence.record import Record
 from warplab.figures import matmul
+from warplab.figures.published import finding_of_others
 from warplab.figures.recorded import ASKED, finding
 from warplab.plots.measured import in_words, measured
 
@@ -123,7 +124,8 @@ class Measured(Directive):
 
     def plot(self, shown: Measurement) -> nodes.raw:
         if shown.kind == "published":
-            drawn = DRAWN.get(shown.name, measured)(shown.own)
+            own = DRAWN.get(shown.name)
+            drawn = own(shown.own) if own else measured(shown.own, caption=finding_of_others(shown.name))
         else:
             kept = without(shown.own, NOT_DRAWN.get(shown.name))
             drawn = measured(replace(kept, question=asked(get(shown.name))), caption=finding(shown))

@@ -4,6 +4,7 @@ Nothing stands in for a missing one.
 """
 
 import dataclasses
+import html
 import json
 import re
 import sys
@@ -35,6 +36,7 @@ from warplab.evidence.measure import (
     states,
 )
 from warplab.evidence.record import Point, Record, RecordError, read, slug, write
+from warplab.figures.published import finding_of_others
 from warplab.hardware import specs
 from warplab.plots.measured import measured
 
@@ -377,6 +379,7 @@ def test_a_figure_of_records_asks_what_they_answer_and_leaves_out_what_lies_on_a
     ours = next(text for text in drawn if 'data-name="matmul_by_size"' in text)
     assert "PyTorch BF16" in ours and "PyTorch FP16" not in ours
     assert "FP16 is not drawn: it is within" in ours
+    assert any(finding_of_others("crossover") in html.unescape(text) for text in drawn)
 
 
 def get_title(figure):
