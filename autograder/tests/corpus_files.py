@@ -213,14 +213,14 @@ def indentation(lines):
     return min((re.match(r"\s*", line)[0] for line in lines), key=len)
 
 
+@cache
 def entries_of(task):
-    """The entries in one task's folder, sorted by name."""
+    """The entries in one task's folder, sorted by name; a tuple, since every caller gets the same."""
     files = [Entry(task, path.stem) for path in (CORPUS / task).glob("*.py")]
     written = CORPUS / task / "edits.yml"
-    edits = yaml.safe_load(written.read_text(encoding="utf-8")) if written.exists() else {}
-    return sorted(
-        [*files, *(Entry(task, name, edit) for name, edit in edits.items())], key=lambda entry: entry.name
-    )
+    edits = yaml.load(written.read_text(encoding="utf-8"), yaml.CSafeLoader) if written.exists() else {}
+    entries = [*files, *(Entry(task, name, edit) for name, edit in edits.items())]
+    return tuple(sorted(entries, key=lambda entry: entry.name))
 
 
 @cache

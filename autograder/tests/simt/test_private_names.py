@@ -5,6 +5,7 @@ The tests fail for a name that is not in the table, one in it that is not used, 
 
 import ast
 import contextlib
+import functools
 import importlib
 import inspect
 import re
@@ -21,9 +22,9 @@ ROOT = Path(warplab.__file__).parents[1]
 FILES = [
     path for room in ("warplab", "autograder", "workshop") for path in sorted((ROOT / room).rglob("*.py"))
 ]
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
 TABLE = yaml.safe_load(Path(__file__).with_name("private_names.yml").read_text(encoding="utf-8"))
 NAMES = [name for of_one in TABLE.values() for name in of_one]
+LASTS = {name.rpartition(".")[2] for name in NAMES}
 MLIR = TABLE["numba_cuda_mlir"]  # which one file alone uses, and finds by their names
 LIBRARIES = ("numba", "numba_cuda", "llvmlite", "triton", "torch", "cuda.core")
 
@@ -41,20 +42,24 @@ PROTOCOLS |= {"_left_title", "_correct_state"}  # of matplotlib and distributed
 DOCUMENTED_WITH_UNDERSCORE = "torch.utils._python_dispatch.TorchDispatchMode"  # "Extending PyTorch" has it
 
 
+@functools.cache
+def trees():
+    """{file: its syntax tree}; read by the process that runs these tests, not by each that collects them."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+
+
+@functools.cache
 def own_names():
-    """Every name that the project itself gives to a function, class, variable, attribute or module."""
+    """The project's own functions, classes, variables, attributes and modules that the table does not name."""
     names = {path.stem for path in FILES}
-    for node in (node for tree in TREES.values() for node in ast.walk(tree)):
+    for node in (node for tree in trees().values() for node in ast.walk(tree)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names.add(node.attr)
-    return names
-
-
-OWN = own_names() - {name.rpartition(".")[2] for name in NAMES}
+    return names - LASTS
 
 
 def is_foreign(dotted):
@@ -115,7 +120,7 @@ def private_names(tree):
             owners.add(dotted.rpartition(".")[0])
             found.setdefault(dotted, node.lineno)
         elif isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr):
-            if node.attr not in OWN | PROTOCOLS:
+            if node.attr not in own_names() | PROTOCOLS:
                 found.setdefault(node.attr, node.lineno)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             dotted = re.fullmatch(r"\w+(\.\w+)+", node.value) and is_foreign(node.value)
@@ -126,9 +131,6 @@ def private_names(tree):
         for name, line in found.items()
         if name not in owners and (is_private(name) if "." in name else PRIVATE.fullmatch(name))
     }
-
-
-LASTS = {name.rpartition(".")[2] for name in NAMES}
 
 
 def entry_of(name):
@@ -144,7 +146,7 @@ def used():
     """(file:line, private name) of all files."""
     return {
         (f"{path.relative_to(ROOT)}:{line}", name)
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for name, line in private_names(tree).items()
     }
 
