@@ -4,8 +4,8 @@ TORCH ?=
 PORT ?= 8000
 VENV := .venv
 RUN := $(VENV)/bin/python
-# Three processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
-PYTEST := $(RUN) -m pytest autograder/tests -n 3 --dist loadscope
+# Four processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
+PYTEST := $(RUN) -m pytest autograder/tests -n 4 --dist loadscope
 
 .PHONY: help course venv book editions slides exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help

@@ -11,10 +11,10 @@ import sys
 import tempfile
 from functools import cache
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
+from page_code import cell_with, code_of
 
 import warplab
 from warplab.evidence.measure import published
@@ -40,12 +40,10 @@ def figures():
 def chapter():
     """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
     names = {"np": np, "warplab": warplab, "h100": H100, "kernels": kernels}
-    for cell in jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells:
-        if cell.cell_type == "code" and re.search(
-            r"^(def |@|from numba|import (math|numpy))", cell.source, re.M
-        ):
-            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", cell.source):
-                exec(compile(cell.source, "05-memory.md", "exec"), names)
+    for source in code_of("05-memory"):
+        if re.search(r"^(def |@|from numba|import (math|numpy))", source, re.M):
+            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", source):
+                exec(compile(source, "05-memory.md", "exec"), names)
     return names
 
 
@@ -83,7 +81,7 @@ def test_the_strided_copy_reads_memory_of_its_own():
     """
     if not os.path.exists("/proc/self/statm"):
         pytest.skip("this system does not say how much of its memory a process has")
-    code = RESIDENT.replace("CELL", cell_with("sparse, dense =").splitlines()[0])
+    code = RESIDENT.replace("CELL", cell_with("05-memory", "sparse, dense =").splitlines()[0])
     printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     grown, size = map(int, printed.split())
     assert grown >= size == 128 << 20
@@ -153,13 +151,6 @@ def test_the_online_softmax_reads_twice_what_the_other_reads_three_times():
     assert once == 16_384 and flops[1] / flops[0] == pytest.approx(1.5)  # "half as much arithmetic again"
 
 
-def cell_with(text):
-    """The source of the chapter's one cell that holds `text`."""
-    cells = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
-    [source] = [cell.source for cell in cells if text in cell.source]
-    return source
-
-
 def counted_in_triton(kernel, grid, rows, cols):
     """(input, result, profile) of a Triton kernel of the chapter on random numbers."""
     import torch
@@ -167,7 +158,7 @@ def counted_in_triton(kernel, grid, rows, cols):
     pytest.importorskip("triton")
     page = tempfile.NamedTemporaryFile("w", suffix=".py")  # triton.jit reads its kernels' source files
     with page:
-        page.write("import triton\nimport triton.language as tl\n" + cell_with(f"def {kernel}"))
+        page.write("import triton\nimport triton.language as tl\n" + cell_with("05-memory", f"def {kernel}"))
         page.flush()
         x = torch.randn(rows, cols, generator=torch.Generator().manual_seed(5))
         out = torch.empty_like(x)
@@ -178,7 +169,7 @@ def counted_in_triton(kernel, grid, rows, cols):
 @pytest.mark.slow
 def test_the_online_softmax_asks_for_the_same_sectors_in_three_languages():
     x, in_triton, triton = counted_in_triton("softmax_columns", 1, 32, 128)
-    text = cell_with("softmax(const float").split('"""')[1]
+    text = cell_with("05-memory", "softmax(const float").split('"""')[1]
     in_numba, in_cpp, rough = np.empty((3, 32, 128), np.float32)
     numba = count("softmax_online", 1, 128, x.numpy(), in_numba)
     plain, short = (
@@ -280,7 +271,7 @@ def test_what_must_be_under_way_at_each_level():
 
 def from_page(text, *names):
     """The named values of the chapter's one cell that holds ``text``, whatever else it prints or profiles."""
-    source = cell_with(text).split("\nx, out")[0]
+    source = cell_with("05-memory", text).split("\nx, out")[0]
     space = {**chapter()}
     exec(compile(source, "05-memory.md", "exec"), space)
     return [space[name] for name in names]
@@ -353,11 +344,9 @@ def test_intensities_of_deep_learning():
 
 
 def test_the_sliver_of_the_arithmetic_and_its_share_of_the_floor():
-    page = jupytext.read(BOOK / "05-memory.md", fmt="md:myst").cells
-    source = next(cell.source for cell in page if cell.cell_type == "code" and "def floor(" in cell.source)
     caught, space = {}, {**chapter()}
     space["figure"] = type("Chart", (), {"floors": caught.update})
-    exec(compile(source, "05-memory.md", "exec"), space)
+    exec(compile(cell_with("05-memory", "def floor("), "05-memory.md", "exec"), space)
     flop, seconds = (sum(part[i] for part in caught.values()) for i in (0, 1))
     small = [caught[name] for name in ("softmax", "norms, additions, GELU")]
     assert 100 * sum(part[0] for part in small) / flop == pytest.approx(0.12, abs=0.005)

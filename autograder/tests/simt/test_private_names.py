@@ -50,7 +50,7 @@ def trees():
 
 @functools.cache
 def own_names():
-    """The project's own functions, classes, variables, attributes and modules that the table does not name."""
+    """The project's own functions, classes, variables, attributes and modules that the table lacks."""
     names = {path.stem for path in FILES}
     for node in (node for tree in trees().values() for node in ast.walk(tree)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
