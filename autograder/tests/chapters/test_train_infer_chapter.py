@@ -175,7 +175,7 @@ def test_gpt_3():
     N = 12 * 96 * 12_288**2 + (50_257 + 2_048) * 12_288
     days = 6 * N * 300e9 / (0.4 * PEAK) / 86_400
     assert (round(days), round(days / 365), round(days / 1000)) == (9191, 25, 9)
-    says("52 % of an A100's", "they are 39 %")
+    says("52 % of an A100's", "it is 39 %")
 
 
 class Bottleneck(torch.nn.Module):
@@ -258,20 +258,12 @@ def test_the_bounds_of_prefill_and_decode():
         1, abs=0.001
     )
     prefill = 14e9 * 1000 + 32 * 2 * 1000**2 * 4096
-    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and 1000 * step(1)[
-        1
-    ] / BANDWIDTH == pytest.approx(4.3, abs=0.05)
-    assert 1000 * step(1)[1] / BANDWIDTH / (prefill / PEAK) == pytest.approx(300, rel=0.01)
+    written = sum(step(1, context)[1] for context in range(1000, 2000)) / BANDWIDTH  # the cache grows
+    assert prefill / PEAK == pytest.approx(14.4e-3, rel=2e-3) and written == pytest.approx(4.4, abs=0.05)
+    assert written / (prefill / PEAK) == pytest.approx(300, rel=0.03)
     assert prefill / step(1)[1] > H100["ridge_bf16"].value > 27.7
-    says(
-        "239 tokens a second",
-        "79.5 GB, 23.7 ms, 42 tokens a second",
-        "5,265",
-        "27.7 FLOP a byte",
-        "14.4 ms",
-        "4.3 s",
-        "300 times",
-    )
+    says("239 tokens a second", "79.5 GB, 23.7 ms, 42 tokens a second", "5,265", "27.7 FLOP a byte")
+    says("14.4 ms", "4.4 s", "300 times")
 
 
 def test_one_at_a_time_the_queue_waits_as_long_as_the_textbook_says():
@@ -445,15 +437,18 @@ def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weigh
     for said in ("batch 128, 4,570 tokens a second, 26.7 ms", "batch 511, 9,806 tokens a second, 47.4 ms"):
         assert said in drawn.alt
     weights = {"A100": (14e9, "a100-sxm"), "H100": (16e9, "h100-sxm"), "B200": (16e9, "b200")}
-    for evidence in measure.published("decode_batch"):
+    sources = measure.published("decode_batch")
+    for evidence in sources:
         size, card = next(found for name, found in weights.items() if name in evidence.device)
         assert min(p.median for p in evidence.points) > size / specs.get(card)["memory_bandwidth"].si
-    between, rates = figures()._steps_and_rates(measure.published("decode_batch")[1].series())
+    between, rates = figures()._steps_and_rates(sources[1].series())
     assert len(between) == len(rates) == 11 and dict(between)[7.978] == pytest.approx(7.316, abs=0.001)
     gain = [dict(rates)[63.92] / dict(rates)[7.978], dict(between)[63.92] / dict(between)[7.978]]
     late = [dict(rates)[510.9] / dict(rates)[191.7], dict(between)[510.9] / dict(between)[191.7]]
     assert [round(g, 1) for g in gain + late] == [4.8, 1.6, 1.2, 2.3]
-    says("4.8 times", "1.6 times", "by a fifth and the wait 2.3 times", "4,570 tokens a second", "7,037")
+    says("4.8 times", "1.6 times", "by a fifth and the wait 2.3 times")
+    h100, b200 = (dict(figures()._steps_and_rates(e.series())[1]) for e in sources[1:])
+    assert b200[63.8] > h100[63.92] and b200[127.5] < h100[127.6]  # "falls back at 128 requests"
 
 
 def test_the_thresholds_of_serving():

@@ -82,7 +82,7 @@ def batches(arrivals, limit, answer_time):
 
 @plots.responsive
 def serving(limit=8, load=7.0, number=40):
-    """The first requests at a load near the wall, for paper: a line waits, a bar is answered."""
+    """The first requests at a load near the capacity, for paper: a line waits, a bar is answered."""
     given = requests()
     arrivals = np.cumsum(given["gaps"]) / load
 
@@ -102,7 +102,7 @@ def serving(limit=8, load=7.0, number=40):
     return plots.show(
         fig,
         alt=f"The first {number} requests as bars, at {load:g} a second, at most {limit} answered together.",
-        caption=f"At most {limit} at once and {load:g} requests a second, where the wall is at {wall:.1f}: "
+        caption=f"At most {limit} at once and {load:g} requests a second, with a capacity of {wall:.1f}: "
         "thin while a request waits, thick while it is answered.",
     )
 

@@ -127,7 +127,7 @@
       nodes.push(made("polyline", { points: points.map((point) => `${x(point.rate).toFixed(1)},${y(point[which]).toFixed(1)}`).join(" "), fill: "none", stroke: COLOURS.blue, "stroke-width": thick }));
     }
     nodes.push(made("line", { x1: x(result.wall), x2: x(result.wall), y1: top + 20, y2: y(lowest), stroke: "currentColor", "stroke-dasharray": "3 4" }));
-    nodes.push(words(x(result.wall) + 4, y(lowest) - 6, "wall"));
+    nodes.push(words(x(result.wall) + 4, y(lowest) - 6, "capacity"));
     for (const value of [result.p50, result.p95]) nodes.push(made("circle", { cx: x(load), cy: y(value), r: 6, fill: COLOURS.orange }));
     nodes.push(words(x(0), y(lowest) + 18, 0), words(x(result.wall), y(lowest) + 18, result.wall.toFixed(1), { "text-anchor": "middle" }));
     nodes.push(words(left + width, y(lowest) + 36, "requests a second; p95 thick, p50 thin", { "text-anchor": "end" }));
@@ -153,7 +153,7 @@
       const step = limit === "1" ? `An answer takes ${seconds(alone)}` : `An answer alone takes ${seconds(alone)}, ${limit} together ${seconds(full)}`;
       const queueing = load > most ? `More come than it can answer: when the last has come, ${count(left)} wait, and with more requests it would be more`
         : `Half are answered within ${seconds(p50)}, 95 % within ${seconds(p95)}`;
-      return `${step}, so the wall is at ${most.toFixed(2)} requests a second, and the load is ${(100 * load / most).toFixed(0)} % of it. ${queueing}.`;
+      return `${step}, so the capacity is ${most.toFixed(2)} requests a second, and the load is ${(100 * load / most).toFixed(0)} % of it. ${queueing}.`;
     },
   });
 }
