@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT
 
 import warplab
+from warplab.figures.published import finding_of_others
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
@@ -259,7 +260,7 @@ def test_the_size_at_which_a_copied_product_breaks_even():
     )  # an addition never pays for the copy
 
 
-def test_the_published_times_that_the_text_quotes_are_those_of_the_figure():
+def test_the_published_times_of_the_folded_figure_are_those_of_its_caption():
     from warplab.evidence.measure import published
 
     card = next(e for e in published("crossover") if "1070" in e.device)
@@ -269,7 +270,8 @@ def test_the_published_times_that_the_text_quotes_are_those_of_the_figure():
     side_256, side_1024 = 2 * 256**3, 2 * 1024**3
     assert [round(us[name, side_256]) for name in (here, copied, cpu)] == [13, 91, 78]
     assert us[copied, side_1024] < us[cpu, side_1024]
-    assert "in 13 µs if they lie there, and in 91 µs with the copies" in text()
+    said = finding_of_others("crossover")
+    assert "side 256 takes 12.7 µs, or 91 µs with the copies" in said and "From side 1,024 on" in said
 
 
 @pytest.mark.slow
