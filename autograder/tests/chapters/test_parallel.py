@@ -210,7 +210,7 @@ def test_the_trees_meet_by_chance_and_part_with_other_numbers():
     assert sums[1] == sums[2] == sums[3] != sums[0]  # "the same error here, and the atomic kernel another"
     different = [chapter()["totals_of_the_trees"](seed) for seed in range(8)]
     assert min(different) == 1 < max(different)
-    # a block's sum by halves and by neighbours, in NumPy: "often differs in its last bit"
+    # a block's sum by halves and by neighbours, in NumPy: "the trees agree by chance"
     halves = neighbours = numbers().reshape(BLOCKS, 256)
     while halves.shape[1] > 1:
         middle = halves.shape[1] // 2
