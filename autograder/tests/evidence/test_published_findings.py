@@ -1,5 +1,7 @@
 """The caption of a figure of published numbers is computed from them: other numbers, another sentence."""
 
+from dataclasses import replace
+
 import pytest
 
 from warplab.evidence.measure import Evidence, published
@@ -19,6 +21,20 @@ def test_every_caption_has_a_number_and_is_one_of_published_numbers(name):
     assert published(name), "nobody published on this question"
     said = finding_of_others(name)
     assert any(c.isdigit() for c in said) and said[0].isupper() and said.endswith(".")
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_every_caption_turns_with_the_numbers(name, monkeypatch):
+    """Each time grows as its x and its series' place say: no two of them keep their ratio."""
+    sources = [replace(e, points=tuple(map(slower, e.points))) for e in published(name)]
+    before = finding_of_others(name)
+    monkeypatch.setattr(captions, "published", lambda name: sources)
+    assert finding_of_others(name) != before
+
+
+def slower(p):
+    factor = 2 + len(p.series) / 40 + p.x % 7 / 10
+    return replace(p, samples=[factor * s for s in p.samples], median=factor * p.median)
 
 
 def test_a_share_of_the_rate_turns_with_the_numbers(monkeypatch):

@@ -4,7 +4,7 @@
 
 from warplab.evidence.measure import published
 from warplab.evidence.side_by_side import model
-from warplab.figures.recorded import _listed, _percent, _rate, _three
+from warplab.figures.recorded import _listed, _percent, _rate, _span, _three, compared
 from warplab.plots.evidence import duration
 
 FINDINGS = {}
@@ -88,4 +88,91 @@ def _(o):
     return (
         f"An RTX 4090 adds up {rates[0]} of numbers with an atomic for each, {rates[1]} with a tree in each "
         f"block, and {rates[2]} with shuffles and several loads a thread."
+    )
+
+
+@found("latency")
+def _(o):
+    near, far = [], []
+    for series in o.devices.values():
+        row = sorted(series["one thread"], key=lambda p: p.x)
+        near.append(row[0])
+        far.append(row[-1])
+    gigabytes = f"{min(p.x for p in far) / 1e9:.0f} GB"
+    said = [f"{duration(p.median)} on the {device}" for device, p in zip(o.devices, far, strict=True)]
+    ratios = sorted(last.median / first.median for first, last in zip(near, far, strict=True))
+    return (
+        f"From a table of {gigabytes} a load takes {_listed(said)}. That is {_span(ratios)} times as long as "
+        f"from a table of {min(p.x for p in near) / 1e3:.0f} KB."
+    )
+
+
+@found("host_device_transfer")
+def _(o):
+    pinned, pageable = (o.last("RTX 5090", f"{kind}, to the device").rate for kind in ("pinned", "pageable"))
+    small, large = (pick(o.series("V100", "pinned, to the device").items())[1] for pick in (min, max))
+    return (
+        f"RTX 5090: pinned memory sends {pinned / pageable:.1f} times the bytes a second of pageable memory. "
+        f"V100: {small.bytes / 1e3:.0f} KB at {_rate(small)}, {large.bytes / 1e6:.0f} MB at {_rate(large)}."
+    )
+
+
+@found("copy_bandwidth")
+def _(o):
+    names = {"RTX 4090": "strided copy", "GTX 1070 Ti": "strided read"}
+    rows = {device: o.series(device, name) for device, name in names.items()}
+    eight, most = (
+        [f"{_percent(row[s].rate / row[1].rate)} on the {device}" for device, row in rows.items()]
+        for s in (8, 32)
+    )
+    return (
+        f"Of the numbers a second at stride 1, {_listed(eight)} are left at stride 8. At stride 32 it is "
+        + (f"{_listed(most)}.")
+    )
+
+
+@found("transpose")
+def _(o):
+    said = []
+    for device, series in o.devices.items():
+        rows = {name: {p.x: p.median for p in points} for name, points in series.items()}
+        x = max(rows["naive"])
+        naive = rows.pop("naive")[x]
+        ways = [f"{naive / times[x]:.1f} times that of “{name}”" for name, times in rows.items()]
+        said.append(f"{device}, side {x:,.0f}: the naive kernel's time is {_listed(ways)}.")
+    return " ".join(said)
+
+
+@found("softmax")
+def _(o):
+    one, four = (o.series("GTX 1070 Ti", f"{n} kernel{s}") for n, s in (("one", ""), ("four", "s")))
+    said = compared([p.median for p in one.values()], [four[x].median for x in one])
+    return (
+        f"GTX 1070 Ti: one kernel {said} four, from {min(one):,.0f} to {max(one):,.0f} columns. "
+        f"RTX 4090: one kernel moves {_rate(o.last('RTX 4090', 'one kernel'))}."
+    )
+
+
+@found("rooflines")
+def _(o):
+    rows = {device: o.series(device, "multiply-adds in a chain") for device in o.devices}
+    grows = sorted(row[2.25].rate / row[0.25].rate for row in rows.values() if 2.25 in row)
+    tops = [f"{_rate(max(row.values(), key=lambda p: p.rate))} on the {name}" for name, row in rows.items()]
+    return (
+        f"With 2.25 FLOP a byte, nine times 0.25, a kernel makes {_span(grows)} times the FLOP a second. "
+        f"The longest chains reach {_listed(tops)}."
+    )
+
+
+@found("attention")
+def _(o):
+    stored, fused = (o.series("GTX 1070 Ti", name) for name in ("matrix stored", "fused, Triton"))
+    ways = [
+        f"{compared([fused[x].median], [stored[x].median])} stored attention with {x:,.0f} tokens"
+        for x in (min(stored), max(stored))
+    ]
+    best = o.last("B200", "fused, Triton")
+    return (
+        f"GTX 1070 Ti, FP32: fused attention {_listed(ways)}. B200: with {best.x:,.0f} tokens it reaches "
+        + (f"{_rate(best)}.")
     )
