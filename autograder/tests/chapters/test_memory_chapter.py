@@ -229,14 +229,7 @@ def test_the_desk_the_door_and_the_walk():
     assert specs.get("epyc-9654")["memory_bandwidth"].si / (1.2e12 / 8) == pytest.approx(3, abs=0.1)
     registers = 4 * H100["registers_per_sm"].value
     assert registers == H100["unified_cache_per_sm"].si == 256 * 1024
-    assert registers * H100["sms"].value == 33 * 2**20
-    assert 33 * 2**20 / H100["l2_cache"].si == pytest.approx(2 / 3, abs=0.01)
-    read_l2, read_hbm = 4528.92 * 2**30, 2561.03 * 2**30  # mt4g, bytes a second
-    assert [round(read_l2 / 1e12, 1), round(read_hbm / 1e12, 2), round(read_hbm / bandwidth, 2)] == [
-        4.9,
-        2.75,
-        0.82,
-    ]
+    assert round(4528.92 * 2**30 / 1e12, 1) == round(H100["l2_measured"].si / 1e12, 1)  # mt4g, bytes a second
     latency = 834 / H100["boost_clock"].si
     assert latency == pytest.approx(421e-9, abs=0.5e-9)
     under_way = bandwidth * latency
@@ -382,7 +375,7 @@ def test_what_others_measured_is_said_as_they_published_it():
     assert "stride 8: 7.8 times (published)" in drawn.alt and "256 MiB: 32.2 times (published)" in drawn.alt
 
 
-def test_flash_attention_4_counts_as_the_box_says():
+def test_flash_attention_4_reaches_the_share_that_the_table_says():
     assert round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
 
 
