@@ -167,8 +167,8 @@ def number_lines(end=16):
         fig,
         alt=f"Number lines from 0 to {end}. {said}. Floating-point values crowd near zero, integers are "
         "evenly spaced.",
-        caption="Values from 0 to 16. Floating-point steps double at each power of two; those of integers "
-        "are equal (here with a scale of 1).",
+        caption="Floating-point steps double at each power of two; those of integers are equal. Values from "
+        "0 to 16, of the integers with a scale of 1.",
     )
 
 
@@ -321,9 +321,9 @@ def ladder():
     return plots.show(
         fig,
         alt=f"Dense data-sheet peaks in TFLOP/s, on a logarithmic axis. {'; '.join(said)}.",
-        caption="Data-sheet peaks, dense: SXM modules and an RTX 4090 (its FP16 and FP8 with FP32 sums). "
-        "Equal steps of the axis are equal factors. Halving the bits doubles a Tensor Core's peak; the large "
-        "step is from CUDA cores to Tensor Cores. The registry has neither FP32 nor FP4 of the B300.",
+        caption="Halving the bits doubles a Tensor Core's peak; the large step is from CUDA cores to Tensor "
+        "Cores. Data-sheet peaks, all dense: SXM modules and an RTX 4090 (its FP16 and FP8 with FP32 sums). "
+        "Equal steps of the axis are equal factors. The registry has neither FP32 nor FP4 of the B300.",
     )
 
 

@@ -116,8 +116,9 @@ def levels(kernel, profile):
     return plots.show(
         fig,
         alt=f"One kernel at four levels, for {profile.arch}. {said}.",
-        caption=f"The same kernel at four levels, compiled here for {profile.arch}, with the line that "
-        "multiplies and adds"
+        caption=f"Of {profile.ptx_instructions:,} instructions of PTX the assembler makes "
+        f"{len(code) // INSTRUCTION:,} of machine code. The same kernel at four levels, compiled here for "
+        f"{profile.arch}, with the line that multiplies and adds"
         + ("." if sass else " (of the machine code the first bytes, since nvdisasm is not installed here)."),
     )
 
@@ -193,8 +194,8 @@ def order(profile):
     return plots.show(
         fig,
         alt=f"Order of loads, L, and fused multiply-adds, F, in the unrolled loop. {said}.",
-        caption="Loads (L) and FMAs (F) of the unrolled loop, everything else left out. PTX keeps the order "
-        "of the Python; the assembler moves the loads ahead, so that their latencies overlap.",
+        caption="PTX keeps the order of the Python; the assembler moves the loads ahead, so that their "
+        "latencies overlap. Loads (L) and FMAs (F) of the unrolled loop, everything else left out.",
     )
 
 
@@ -255,8 +256,8 @@ def queues(launch=5, count=8):
     return plots.show(
         fig,
         alt=f"A model of {count} launches at {launch} µs each, in microseconds. {'. '.join(said)}.",
-        caption="A model, not a measurement: the dashed line is where a timer stops that does not wait. "
-        "With short kernels the device waits for launches, long ones queue up, and a graph is launched once.",
+        caption="With short kernels the device waits for launches, long ones queue up, and a graph is "
+        "launched once. The dashed line is where a timer stops that does not wait. A model, no measurement.",
     )
 
 
@@ -430,7 +431,7 @@ def trace(events):
         fig,
         alt=f"Timeline of one training step, measured here: {said}, of {(end - start) / 1e3:.2f} ms in all. "
         "Products come first in the forward pass and again in the backward pass.",
-        caption=f"Live: the operators that took longest, as the profiler saw them. Operators are at work for "
-        f"{busy:.0%} of the step; the rest is dispatch, autograd and the profiler itself.",
+        caption=f"Live: operators are at work for {busy:.0%} of the step; the rest is dispatch, autograd and "
+        "the profiler itself. The rows are the operators that took longest.",
         evidence=["live"],
     )

@@ -213,9 +213,9 @@ def queue(results, capacity):
         fig,
         alt="Latency against load in a simulated queue, median and 95th percentile, for three limits on the "
         "batch. " + ". ".join(said) + ".",
-        caption="Simulated, with the shortest steps that an H100's memory bandwidth allows. Thick: 95th "
-        "percentile. Thin: median. Dotted: the server's capacity, beyond which the queue grows without "
-        "bound. A larger limit on the batch raises the capacity.",
+        caption="A larger limit on the batch raises the server's capacity (dotted), beyond which the queue "
+        "grows without bound. Thick: 95th percentile. Thin: median. Simulated, with the shortest steps that "
+        "an H100's memory bandwidth allows.",
     )
 
 
