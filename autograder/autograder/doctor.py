@@ -174,11 +174,6 @@ def diagnose(console: Console) -> bool:
     tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
     if problem := cuda_obstacle() or (gpu_problem(sandbox) if works and gpu_devices() else ""):
         tell(console, f"CUDA will not start there: {problem}.")
-    tell(
-        console,
-        "The limits are lowered for these attempts. The kernel limits each process's memory; "
-        "a keeper adds up all of a job's",
-    )
     where = cgroup.place()
     at_once = (
         f"and a cgroup in {where} holds it at once"
@@ -186,7 +181,11 @@ def diagnose(console: Console) -> bool:
         if where
         else f"for no cgroup of version 2 can be made here. {cgroup.next_step()}"
     )
-    tell(console, f"ten times a second, {at_once}.")
+    tell(
+        console,
+        "The limits are lowered for these attempts. The kernel limits each process's memory; a keeper adds "
+        f"up all of a job's ten times a second, {at_once}.",
+    )
     if problem := share.at_risk():
         tell(console, f"{problem}.")
     budget = Table(title="What one submission may use, in all attempts together", title_justify="left")

@@ -180,7 +180,13 @@ def test_lines_of_several_launches_are_added_up():
         ("`undiverge` takes 1 argument, and 3 are passed: x, steps, out", "has no partner"),
         ("CommError: rank 0 cannot receive from rank -1: the ranks are 0 to 1", "neighbour of the last one"),
         ("AttributeError: 'DeviceClient' object has no attribute 'copy_in': a", "names in that list"),
-        ("ValueError: Cannot determine Numba type of <class 'a.b.Handle'>: the", "Who should touch"),
+        ("the numbers of a device array are not on the host: `device.launch(", "Who should touch"),
+        ("CommError: deadlock: rank 0 waits for all ranks to call all_reduce of", "has it returned"),
+        ("invalid launch in kernel k: 66,560 bytes of static shared memory; the limit", "bytes has one"),
+        ("IndexError: list index out of range (line 3", "What is each name in it"),
+        ("ValueError: operands could not be broadcast together with shapes (5,) (9,)", "`.shape` of each"),
+        ("RuntimeError: mat1 and mat2 shapes cannot be multiplied (2x3 and 2x3)", "`.shape` of each"),
+        ("does not compile: a Triton kernel has no `np.exp`: `tl.exp` does it to a whole block", "has `tl`"),
         ("running the kernel: ran longer than the limit of 30 s", "Which loop has no end"),
         (
             "global-memory conflict in kernel k, cell:9: thread (0, 0, 0) of block (0, 0, 0) writes element "

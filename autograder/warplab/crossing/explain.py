@@ -26,9 +26,9 @@ def explain(error):
 
 
 def _explained(error):
-    if isinstance(error, Refused | LaunchError):
+    if isinstance(error, LaunchError) or isinstance(error, Endless) and error.where:  # with the kernel's line
         return str(error)
-    if isinstance(error, Endless):
+    if isinstance(error, Refused | Endless):
         return f"{error}{_student_line(error)}"
     frame = _student_frame(error)
     if (
@@ -37,10 +37,7 @@ def _explained(error):
         and "NotImplementedError" in (frame.line or "NotImplementedError")
     ):
         return still_there(frame.filename, frame.lineno)
-    try:
-        text = str(error).strip()
-    except BaseException:  # noqa: BLE001 - a student's exception class may fail to print itself
-        text = "(its message cannot be shown)"
+    text = str(traceback.TracebackException.from_exception(error)).strip()  # with the name that was meant
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if type(error).__module__.startswith("numba") or OF_NUMBA.search(text):
         return does_not_compile(error)
@@ -48,7 +45,8 @@ def _explained(error):
         return said
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
     meant, _ = translated("python", text)
-    return f"{head}{meant and ': '}{meant}{_student_line(error)}"
+    head = "" if meant and "warplab." in head else head  # names of ours say nothing to a student
+    return f"{head}{head and meant and ': '}{meant}{_student_line(error)}"
 
 
 def still_there(file, number):

@@ -220,7 +220,10 @@ class Undiverge(KernelTask):
     items = (
         Item("even", 4, title="Right for an even number of stars"),
         Item("odd", 3, title="Right for every other number of stars, down to one"),
-        Item("uniform", 23, "structure", "No lane waits while others do their job, and no star gets both"),
+        Item("uniform", 15, "structure", "No lane waits while others do their job, and no star gets both"),
+        Item(
+            "uniform_odd", 8, "structure", "The same for an odd number of stars: no lane waits, one job each"
+        ),
     )
     domain = {"stars": Whole(upto=2050), "steps": Whole(0, upto=33)}
 
@@ -238,7 +241,8 @@ class Undiverge(KernelTask):
             sky("odd", 1, 5),
             sky("odd", 2 * int(rng.integers(70, 130)) + 1, int(rng.integers(3, 9))),
             sky("odd", 129, 4),
-            sky("uniform", 256 * int(rng.integers(3, 6)) - 1, 96),  # no multiple of anything
+            sky("uniform", 256 * int(rng.integers(3, 6)) - 2, 96),  # no multiple of a warp
+            sky("uniform_odd", 256 * int(rng.integers(3, 6)) - 1, 96),
         ]
 
     def at(self, rng, place):
@@ -296,7 +300,8 @@ class Undiverge(KernelTask):
         """
         warps = -(-inputs["x"].size // 32)
         full = warps * (self.ROUND * inputs["steps"] + self.FIXED)
-        return {"uniform": Bound("warp_instructions", full, 1.3 * full, "warp instructions")}
+        bound = Bound("warp_instructions", full, 1.3 * full, "warp instructions")
+        return {"uniform": bound, "uniform_odd": bound}
 
 
 @task("ps02/latency_hiding", points=21)

@@ -14,7 +14,9 @@ NOT_HERE = "not judged: {} is not installed on this machine, and has no wheel fo
 BEFORE_ANY_CASE = re.compile(
     "not written yet|does not compile|line .*still, which stops your code"
 )  # what is true of every case
-AT_AN_EDGE = re.compile(r"(: |\A)(out-of-bounds access|uninitialised read) in kernel")
+AT_AN_EDGE = re.compile(
+    r"(: |\A)((out-of-bounds access|uninitialised read) in kernel|`\w+` was never written to)"
+)
 ONLY_RIGHT = "only counted for a right result: "
 FOUND = {
     "race": "threads race in global memory, so that on a GPU the numbers may be others",
@@ -59,7 +61,8 @@ def judge(task, cases, outcomes):
     for item in task.items:
         mine = [case for case in cases if case.item == item.key]
         line = _line(task, item, mine, found)
-        error = next((found[case.name].error for case in mine if case.name in found), None)
+        errors = (found[case.name].error for case in mine if case.name in found)
+        error = next((error for error in errors if error and line.reason.endswith(error)), None)
         if error:
             first = told.setdefault(_form(error), line)
             if first is not line:
@@ -176,9 +179,9 @@ def _line(task, item, cases, found):
 def _hints(task, item, verdicts):
     """Hints about the failure where it is of a kind that every task knows; else the row's own."""
     first = next((verdict for verdict in verdicts if verdict.reason and verdict.share < 1.0), None)
-    by_failure = hints_for_failure(first.reason.removeprefix(ONLY_RIGHT)) if first else None
-    if by_failure is None and first and first.hints_help:
-        by_failure = next(filter(None, map(hints_for_failure, first.warnings)), None)
+    told = () if first is None else (first.reason.removeprefix(ONLY_RIGHT),)
+    told = (*first.warnings, *told) if first and first.hints_help else told
+    by_failure = next(filter(None, map(hints_for_failure, told)), None)
     if by_failure is not None:
         return by_failure
     return hints_for(task.name, item.key) if all(verdict.hints_help for verdict in verdicts) else ()

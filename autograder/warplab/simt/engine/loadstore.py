@@ -310,14 +310,12 @@ class LoadStoreUnit:
             raise self.program.error(ClusterMisuse, site, message, hint)
         elif space != "local":
             message += f", {self.program.shared_extent(at, size)}"
+            hint = "the index on this line, and the size with which the array was made"
+            if self.program.dynamic_symbols:
+                hint = "the bytes of shared memory in kernel[grid, block, stream, bytes]; then the index"
             if space == "shared" and at >= clusters.OTHERS:
                 message = f"{who} {does} an address in another block's shared memory as one in its own"
                 hint = "ld.shared::cluster and its kin for an address that mapa gave: it is another block's"
-            if self.program.dynamic_symbols:
-                hint = (
-                    "the bytes of dynamic shared memory in the launch, kernel[grid, block, stream, bytes]; "
-                    "then the index"
-                )
         else:
             message = f"{who} {does} {width} bytes outside of its local memory, which has {size} bytes"
         acts = (self.machine.act(lane, self.program.sites[site], does, place),)

@@ -4,6 +4,7 @@ import difflib
 import inspect
 import linecache
 import math
+import os
 import re
 
 import numpy as np
@@ -140,7 +141,8 @@ def _place(error, text, function):
     told.append(getattr(error, "warplab_place", ("numba", 0)))  # numba_hook notes it
     for file, number in told:
         if file and "numba" not in file:
-            return int(number), linecache.getline(file, int(number)).strip()
+            n, whole = int(number), os.path.abspath(file)  # numba's is relative
+            return n, (linecache.getline(file, n) or linecache.getline(whole, n)).strip()
     name = re.search(r"attribute '(\w+)'|name '(\w+)'|<ufunc '(\w+)'>", text)
     word = name and next(filter(None, name.groups()))
     return _where(function, rf"\b{word}\b") if word and function is not None else (0, "")
@@ -152,6 +154,7 @@ def _where(function, looks):
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError):
         return 0, ""
-    found = (number for number, line in enumerate(lines) if looks and re.search(looks, line))
-    number = next(found, None)
-    return (0, "") if number is None else (first + number, lines[number].strip())
+    below = (n - first for *_, n in function.__code__.co_lines() if n and n > first)
+    begin = min(below, default=0)  # a docstring has formulas, too
+    body = enumerate(lines[begin:], first + begin)
+    return next(((n, line.strip()) for n, line in body if looks and re.search(looks, line)), (0, ""))

@@ -1,4 +1,4 @@
-"""4 points: halves that are equal: the last star of an odd number is forgotten."""
+"""19 points: halves that are equal: the last star of an odd number is forgotten."""
 
 from numba import cuda
 
