@@ -37,9 +37,11 @@ INSTALL = Template(
 import importlib.metadata
 import importlib.util
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 needed = {{ needed }}
 if shutil.which("nvidia-smi"):  # kernels on a GPU need it
@@ -61,13 +63,26 @@ if missing:
     wheel = beside[-1].as_uri()
     {%- endif %}
     install = [sys.executable, "-m", "pip", "install", "--quiet"]
+    # What this kernel has imported (in Colab, NumPy) stays: updated, it would be half old and half new.
+    modules = importlib.metadata.packages_distributions()
+    loaded = {name for module in modules if module in sys.modules for name in modules[module]}
+    loaded = {re.sub("[-_.]+", "-", name).lower(): importlib.metadata.version(name) for name in loaded}
     tested = beside[-1].with_name("constraints.txt") if beside else pathlib.Path("constraints.txt")
     if tested.exists():  # the versions that the course was tested with
-        install += ["-c", str(tested)]
+        lines = [one for one in tested.read_text().splitlines() if one.partition("==")[0] not in loaded]
+        chosen = pathlib.Path(tempfile.mkdtemp(), "constraints.txt")
+        chosen.write_text("\\n".join(lines))
+        install += ["-c", str(chosen)]
     if "torch" in missing and not shutil.which("nvidia-smi"):  # PyTorch's much smaller CPU build
         install += ["--extra-index-url", "{{ index }}"]
     subprocess.run([*install, f"warplab[{','.join(missing)}] @ {wheel}"], check=True)
     importlib.invalidate_caches()
+    other = sorted(name for name in loaded if importlib.metadata.version(name) != loaded[name])
+    if other:
+        raise SystemExit(
+            f"installed; {', '.join(other)} had to be updated and is in use: restart the kernel "
+            "(Colab: Runtime, Restart session), then run the notebook from the top"
+        )
     import _numba_cuda_redirector  # puts numba-cuda in numba.cuda's place, as Python does when it starts
 """
 )

@@ -103,10 +103,24 @@ def test_a_package_added_as_kaggles_input_is_found_with_its_versions_where_none_
     working.mkdir()
     assert code != source and "in Kaggle: add it as input" in run(code, working).stderr
     (given / "warplab-1-py3-none-any.whl").touch()
-    (given / "constraints.txt").touch()
-    told = run(code.replace("subprocess.run([*", "print(install); subprocess.run([*"), working)
-    assert str(given / "constraints.txt") in told.stdout
+    (given / "constraints.txt").write_text("numba==7\n")
+    told = run(code.replace("subprocess.run([*", "print(chosen.read_text()); subprocess.run([*"), working)
+    assert "numba==7" in told.stdout.splitlines()
     assert (given / "warplab-1-py3-none-any.whl").as_uri() in told.stdout
+
+
+def test_what_the_kernel_has_imported_keeps_its_version_or_the_first_cell_says_to_restart(tmp_path):
+    """Colab's kernels begin with NumPy imported; with another version on the disk its next import fails."""
+    (tmp_path / "warplab-1-py3-none-any.whl").touch()
+    (tmp_path / "constraints.txt").write_text("numpy==2\npyyaml==6 ; python_version > '3'\nnumba==1\n")
+    loaded = "{'json': ['NumPy', 'PyYAML'], 'not_loaded': ['numba']}"
+    code = f"import json\nimportlib.metadata.packages_distributions = lambda: {loaded}\n"
+    code += "version = iter('1112')\nimportlib.metadata.version = lambda name: next(version)\n"
+    cell = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
+    asked = "print(chosen.read_text()); subprocess.run([*"
+    told = run(code + cell.replace("subprocess.run([*", asked), tmp_path)
+    assert told.stdout.splitlines()[0] == "numba==1", told.stderr
+    assert told.returncode == 1 and "had to be updated and is in use: restart the kernel" in told.stderr
 
 
 def test_a_python_that_started_without_numba_cuda_has_it_after_the_first_cell(tmp_path):
