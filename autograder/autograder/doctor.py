@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
-from rich.table import Table
 
 import warplab
 from autograder.judge.timed_rows import gpu_problem
@@ -25,7 +24,7 @@ from autograder.sandbox.launcher import StartError
 from autograder.sandbox.limits import Limits
 from autograder.sandbox.probe import NAMESPACES, Given
 from autograder.sandbox.view import cuda_obstacle, gpu_devices
-from autograder.user_error import tell
+from autograder.user_error import tell, tell_table
 
 LIMITS = Limits(start_seconds=60, total_seconds=60, memory_mib=512, file_mib=16, disk_mib=32, processes=40)
 CHILDREN = 50
@@ -164,12 +163,9 @@ def diagnose(console: Console) -> bool:
         tell(console, f"the sandbox does not work here ({problem})")
     else:
         findings = examine(sandbox)
-        table = Table(title=sandbox.isolation, title_justify="left")
-        for heading in ("protection", "holds", "what the attempt could do"):
-            table.add_column(heading)
-        for finding in findings:
-            table.add_row(finding.protection, _yes_or_no(finding), finding.detail)
-        console.print(table)
+        rows = ((one.protection, _yes_or_no(one), one.detail) for one in findings)
+        headings = ("protection", "holds", "what the attempt could do")
+        tell_table(console, headings, rows, sandbox.isolation)
         works = all(finding.holds for finding in findings if finding.needed)
     tell(console, f"GPU devices passed to the executor: {', '.join(gpu_devices()) or 'none on this machine'}")
     if problem := cuda_obstacle() or (gpu_problem(sandbox) if works and gpu_devices() else ""):
@@ -188,12 +184,8 @@ def diagnose(console: Console) -> bool:
     )
     if problem := share.at_risk():
         tell(console, f"{problem}.")
-    budget = Table(title="What one submission may use, in all attempts together", title_justify="left")
-    budget.add_column("of")
-    budget.add_column("at most")
-    for what, most in Limits().described().items():
-        budget.add_row(what, most)
-    console.print(budget)
+    title = "What one submission may use, in all attempts together"
+    tell_table(console, ("of", "at most"), Limits().described().items(), title)
     if works:
         tell(console, f"`autograder grade` runs students' code {sandbox.isolation}")
     else:

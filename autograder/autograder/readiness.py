@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import importlib.metadata
 import math
+import os
 import platform
 import re
 import resource
@@ -24,7 +25,6 @@ from typing import Any
 import psutil
 from packaging.markers import Marker
 from rich.console import Console
-from rich.table import Column, Table
 
 import warplab
 from autograder.discover import find_submissions
@@ -35,12 +35,14 @@ from autograder.release import release
 from autograder.sample_class.build import submission
 from autograder.sample_class.run import SEED, launcher_for_our_own
 from autograder.sandbox.limits import Limits
-from autograder.user_error import UserError
+from autograder.user_error import UserError, tell_table
 from autograder.workers.commission import Conditions
 from autograder.workers.machine_judge import MachineJudge
+from warplab.tasks.rubric import explained_by
 
 KIB_A_STUDENT = 1024  # for one set; two submissions of ps04 left 850 in all, the gradebook included
 DESCRIPTORS = 1024  # what a shell usually allows, and what grading is tested with
+SLOW = "grade when nothing else runs here, with fewer Grade.jobs, or with a larger Grade.time_limit"
 LOCK = Path("autograder", "constraints.txt")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\n]+)(?: *; *(.+))?$", re.MULTILINE)
 
@@ -63,7 +65,8 @@ def check_class(
     except OSError:
         students = 0
     checks = [_released(root, names), *_handed_in(root, names, submissions), _out(out), _gradebook(root, out)]
-    checks += [_seed(out), _disk(out, students), _memory(limits, jobs), _descriptors(), _versions(root)]
+    checks += [_seed(out), _disk(out, students), _memory(limits, jobs), _processors(jobs), _descriptors()]
+    checks += [_versions(root)]
     right = references(root, names, limits, jobs) if checks[0].state == "ready" else ()
     return [*checks, *_gpu(root, names), *right]
 
@@ -155,6 +158,15 @@ def _memory(limits: Limits, jobs: int) -> Check:
     return _check("memory", fewer if free < most else "", told, "note")
 
 
+def _processors(jobs: int) -> Check:
+    """Limits are of wall-clock time, so that other people's work takes points from right answers."""
+    busy, count = psutil.getloadavg()[0], os.cpu_count() or 1
+    told = f"{busy:.1f} processes run or wait for {count} processors; {SLOW}"
+    return _check(
+        "processors", told if busy > count else "", f"{count}, for {jobs} submissions at a time", "note"
+    )
+
+
 def _descriptors() -> Check:
     allowed = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     few = allowed != resource.RLIM_INFINITY and allowed < DESCRIPTORS
@@ -201,11 +213,14 @@ def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Itera
         if ruling.verdict is None:
             return _check(f"right answers to {name}", ruling.reason)
         cells = ruling.verdict.cells.values()
-        lost = [line for cell in cells for line in cell.lines if line["state"] in ("partial", "lost")]
+        lines = [line for cell in cells for line in cell.lines if line["state"] != "ungraded"]
+        points, most = (math.fsum(line[what] for line in lines) for what in ("points", "max"))
+        lost = [line for line in lines if line["state"] != "full" and not explained_by(line["reason"])]
         told = [f"{line['title']}: {line['points']:g} of {line['max']:g}, {line['reason']}" for line in lost]
-        points = math.fsum(cell.max for cell in cells if cell.state == "full")
-        seconds = ruling.verdict.seconds
-        return _check(f"right answers to {name}", "; ".join(told), f"{points:g} points in {seconds:.0f} s")
+        told += [SLOW] if any("ran longer than" in line["reason"] for line in lost) else []
+        told[:0] = [f"{points:g} of the {most:g} points that can be given here"] if told else []
+        seconds = f"all {most:g} points that can be given here, in {ruling.verdict.seconds:.0f} s"
+        return _check(f"right answers to {name}", "; ".join(told), seconds)
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(graded, names or assignment_names(root))
@@ -217,10 +232,7 @@ def _some(names: list[str]) -> str:
 
 def show_class(console: Console, checks: list[Check]) -> bool:
     """Print the table. Returns whether nothing is "not ready"."""
-    columns = (Column(name, overflow="fold") for name in ("of", "state", "detail"))
-    table = Table(*columns, title="Ready to grade this class?", title_justify="left")
-    for check in checks:
-        state = check.state.upper() if check.state == "not ready" else check.state
-        table.add_row(check.what, state, check.detail)
-    console.print(table)
+    state = {"not ready": "NOT READY"}
+    rows = ((check.what, state.get(check.state, check.state), check.detail) for check in checks)
+    tell_table(console, ("of", "state", "detail"), rows, "Ready to grade this class?")
     return all(check.state != "not ready" for check in checks)

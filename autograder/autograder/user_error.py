@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,3 +38,16 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def tell(console: Console, text: str) -> None:
     """One line as it is: no markup, no wrapping."""
     console.print(text, markup=False, soft_wrap=True)
+
+
+def tell_table(
+    console: Console, headings: Sequence[str], rows: Iterable[Iterable[str]], title: str = ""
+) -> None:
+    """A table of texts as they are, folded where they are long."""
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    table = Table(*(Column(name, overflow="fold") for name in headings), title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*map(Text, row))
+    console.print(table)

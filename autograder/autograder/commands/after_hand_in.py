@@ -22,7 +22,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import SUBMITTED, load_assignment
-from autograder.user_error import UserError
+from autograder.user_error import UserError, tell_table
 
 if TYPE_CHECKING:
     from autograder.amend import Change, Course
@@ -148,18 +148,12 @@ def _course(assignment: str, grades: Path | None, course: Path | None) -> Genera
 
 def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) -> None:
     """Show whose grade a change moves, ask, and make it."""
-    from rich.table import Table
-    from rich.text import Text
-
     from autograder.amend import make, preview
 
     moved = preview(where, change, back)
     tell(f"{f'taken back, of {change.when}: ' if back else ''}{change.told}")
     if moved:
-        table = Table("student", "before", "after", "why")
-        for line in moved:
-            table.add_row(*map(Text, line))
-        console.print(table)
+        tell_table(console, ("student", "before", "after", "why"), moved)
     tell(f"grades that move: {len(moved)}")
     if not (yes or typer.confirm("Do it?")):
         raise AnswerIsNo("nothing was changed")

@@ -21,7 +21,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import load_assignment
-from autograder.user_error import UserError
+from autograder.user_error import UserError, tell_table
 
 commands = typer.Typer()
 PANEL = "Afterwards"
@@ -208,17 +208,12 @@ def requests(
     assignment: ProblemSet, grades: Grades = None, submissions: Submissions = None, course: Root = None
 ) -> None:
     """List who asks for a regrade, beside the rows of the answer; your answers go onto the feedback pages."""
-    from rich.table import Table
-    from rich.text import Text
-
     from autograder.report.asked import list_requests
 
     at = here(course, grades, submissions)
     rows = list_requests(load_assignment(at.root, assignment), at.grades, at.submissions)
-    table = Table("student", "task", "points", "rows", "asks", "answer")
-    for row in rows:
-        table.add_row(*map(Text, row.values()))
-    console.print(table)
+    headings = ("student", "task", "points", "rows", "asks", "answer")
+    tell_table(console, headings, (row.values() for row in rows))
     open_ = sum(not row["answer"] for row in rows)
     file = at.shown(at.grades / f"{assignment}.requests.csv")
     count = f"{len(rows)} request{'s' * (len(rows) != 1)}"

@@ -138,11 +138,28 @@ def test_the_right_answers_to_a_set_get_all_points_behind_the_walls(name):
 
 def test_a_right_answer_that_loses_points_on_this_machine_is_named_with_what_it_lost(course):
     (right,) = references(course, ["ps01"], Limits(), 1)
-    assert (right.what, right.state) == ("right answers to ps01", "ready") and "30 points in" in right.detail
+    assert (right.what, right.state) == ("right answers to ps01", "ready")
+    assert right.detail.startswith("all 30 points that can be given here, in ")
     solution = course / "solutions" / "ps01_tiny.py"
     solution.write_text(solution.read_text().replace("10 // HALF", "open('/proc/cpuinfo') and 5"))
     (wrong,) = references(course, ["ps01"], Limits(), 1)
-    assert wrong.state == "not ready" and "0 of " in wrong.detail and "No such file" in wrong.detail
+    assert wrong.state == "not ready" and wrong.detail.startswith("15 of the 30 points that can be given he")
+    assert "0 of 5" in wrong.detail and "No such file" in wrong.detail and "same error" not in wrong.detail
+
+
+def test_a_right_answer_that_takes_too_long_here_is_told_with_what_helps(course):
+    solution = course / "solutions" / "ps01_tiny.py"
+    solution.write_text(solution.read_text().replace("10 // HALF", "__import__('time').sleep(9) or 5"))
+    (slow,) = references(course, ["ps01"], Limits.of(4), 1)
+    assert slow.state == "not ready" and "ran longer than the limit of 4 s" in slow.detail
+    assert slow.detail.endswith(readiness.SLOW) and "Grade.time_limit" in slow.detail
+
+
+def test_other_work_on_the_processors_is_a_note_with_what_helps(course, monkeypatch):
+    monkeypatch.setattr(readiness.psutil, "getloadavg", lambda: (15.4, 9.0, 5.0))
+    monkeypatch.setattr(readiness.os, "cpu_count", lambda: 2)
+    state, detail = checks(course)["processors"]
+    assert state == "note" and detail.startswith("15.4 processes run or wait for 2 processors; grade when ")
 
 
 def test_the_table_says_no_in_capitals():
