@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from itertools import combinations
 
 import pytest
 
@@ -124,3 +126,23 @@ def test_the_name_of_a_peak_covers_no_point(name):
             if line.get_marker() not in ("None", "")
         ]
         assert boxes and points and not any(box.padded(2).contains(*at) for box in boxes for at in points)
+
+
+def test_names_stand_at_the_ends_of_their_lines_where_each_has_room():
+    """PyTorch's FP16 ends on BF16: with it, and on a phone, the names stay in the legend."""
+    own = shown_without_running("matmul_by_size").own
+    apart = replace(
+        own,
+        evidence=tuple(
+            replace(e, points=tuple(p for p in e.points if p.series != "torch fp16")) for e in own.evidence
+        ),
+    )
+    for shown, in_legend in ((measured(apart), False), (measured(apart).narrow, True), (measured(own), True)):
+        drawing = shown.drawing
+        drawing.draw_without_rendering()
+        (ax,), (legend,) = drawing.axes, drawing.legends
+        named = [text for text in ax.texts if text.get_text() == "naive product"]
+        assert ("naive product" in [text.get_text() for text in legend.get_texts()]) == in_legend
+        assert len(named) == (0 if in_legend else 1)
+        boxes = [text.get_window_extent() for text in ax.texts]
+        assert not any(one.overlaps(two) for one, two in combinations(boxes, 2))

@@ -60,7 +60,10 @@ def measured(measurement, alt=None, caption=None):
         _ticks(ax.xaxis, [p.x for p in points], _number)
         shown = [(p.rate if rates else p.median) / unit for p in points]
         _ticks(ax.yaxis, shown, duration if label == "seconds" else _number)
-        legend(figure)
+        if taken and not mixed:
+            _name_ends(ax)
+        if ax.get_legend_handles_labels()[1]:
+            legend(figure)
     else:
         ax.set_axis_off()
         middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
@@ -94,6 +97,30 @@ def _draw_series(ax, evidence, number, name, row, values):
     named = label not in ax.get_legend_handles_labels()[1]
     style = _style(evidence, COLOURS[number[0] % len(COLOURS)], number) | ({"label": label} if named else {})
     ax.plot([p.x for p in row], values, linewidth=1.2, markersize=7, **style)
+
+
+def _name_ends(ax):
+    """Write the names at the ends of their lines instead of in the legend, where each has room: three short
+    names or more, and no other line's end or later point near.
+    """
+    lines = {line.get_label(): line.get_xydata() for line in ax.get_lines() if len(line.get_xdata())}
+    named = {name: points for name, points in lines.items() if not name.startswith("_")}
+    ends = {name: max(points, key=lambda point: point[0]) for name, points in named.items()}
+    room = 0.06 * math.log(ax.get_ylim()[1] / ax.get_ylim()[0])
+    near = [
+        name
+        for name, (x, y) in ends.items()
+        for other, points in named.items()
+        if other != name
+        for at, height in (*points, (x, ends[other][1]))
+        if at >= x and abs(math.log(height / y)) < room
+    ]
+    if on_phone() or len(named) < 3 or near or max(map(len, named)) > 24:
+        return
+    for line in [line for line in ax.get_lines() if line.get_label() in ends]:
+        place = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": line.get_color()}
+        ax.annotate(line.get_label(), ends[line.get_label()], (8, 0), **place)
+        line.set_label("")
 
 
 def _origin(evidence):
