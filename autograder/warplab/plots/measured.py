@@ -103,23 +103,19 @@ def _name_ends(ax):
     """Write the names at the ends of their lines instead of in the legend, where each has room: three short
     names or more, and no other line's end or later point near.
     """
-    lines = {line.get_label(): line.get_xydata() for line in ax.get_lines() if len(line.get_xdata())}
-    named = {name: points for name, points in lines.items() if not name.startswith("_")}
-    ends = {name: max(points, key=lambda point: point[0]) for name, points in named.items()}
+    lines = [line for line in ax.get_lines() if len(line.get_xydata()) and line.get_label()[0] != "_"]
+    ends = [max(map(tuple, line.get_xydata())) for line in lines]
     room = 0.06 * math.log(ax.get_ylim()[1] / ax.get_ylim()[0])
-    near = [
-        name
-        for name, (x, y) in ends.items()
-        for other, points in named.items()
-        if other != name
-        for at, height in (*points, (x, ends[other][1]))
-        if at >= x and abs(math.log(height / y)) < room
-    ]
-    if on_phone() or len(named) < 3 or near or max(map(len, named)) > 24:
+    near = any(
+        at >= x and abs(math.log(height / y)) < room
+        for (_, (x, y)), (other, end) in itertools.permutations(zip(lines, ends, strict=True), 2)
+        for at, height in (*other.get_xydata(), (x, end[1]))
+    )
+    if near or on_phone() or len(lines) < 3 or max(len(line.get_label()) for line in lines) > 24:
         return
-    for line in [line for line in ax.get_lines() if line.get_label() in ends]:
-        place = {"textcoords": "offset points", "va": "center", "fontsize": 10, "color": line.get_color()}
-        ax.annotate(line.get_label(), ends[line.get_label()], (8, 0), **place)
+    place = {"xytext": (8, 0), "textcoords": "offset points", "va": "center", "fontsize": 10}
+    for line, end in zip(lines, ends, strict=True):
+        ax.annotate(line.get_label(), end, color=line.get_color(), **place)
         line.set_label("")
 
 
