@@ -19,9 +19,10 @@ class Others:
     """The numbers of several sources. Raises LookupError for one that no source has."""
 
     def __init__(self, sources):
+        self.sources = [(model(e.device.split(",")[0]), e.series()) for e in sources]
         self.devices = {}
-        for e in sources:
-            self.devices.setdefault(model(e.device.split(",")[0]), {}).update(e.series())
+        for device, series in self.sources:
+            self.devices.setdefault(device, {}).update(series)
 
     def series(self, device, series):
         """{x: Point} of one device."""
@@ -176,3 +177,155 @@ def _(o):
         f"GTX 1070 Ti, FP32: fused attention {_listed(ways)}. B200: with {best.x:,.0f} tokens it reaches "
         + (f"{_rate(best)}.")
     )
+
+
+@found("random_reads")
+def _(o):
+    order, random = (o.last("GTX 1070 Ti", how) for how in ("in order", "at random"))
+    return (
+        f"GTX 1070 Ti: from a table of {order.x / 2**30:.3g} GiB, reading in order moves {_rate(order)} and "
+        f"reading at random {_rate(random)}."
+    )
+
+
+@found("checkpointing")
+def _(o):
+    said = []
+    for device in o.devices:
+        none, some = (o.last(device, f"{how} checkpoints") for how in ("no", "with"))
+        said.append(
+            f"{device}: with checkpoints a step holds {_percent(some.x / none.x)} of the memory and takes "
+            f"{some.median / none.median:.2f} times as long."
+        )
+    return " ".join(said)
+
+
+@found("memory_by_part")
+def _(o):
+    peak = o.series("V100", "peak")
+    said = [f"{_three(peak[x].median / 1e9)} GB with a batch of {x:g}" for x in (min(peak), max(peak))]
+    weights = _three(o.last("V100", "weights").median / 1e9)
+    return f"V100: the weights take {weights} GB, and a step holds at its peak {_listed(said)}."
+
+
+@found("training_memory")
+def _(o):
+    volta, ada = (o.devices[device] for device in ("V100", "RTX 4090"))
+    cast = volta["autocast, Adam"][0].x / volta["FP32, Adam"][0].x
+    short = ada["BF16 throughout"][0].x / ada["FP32"][0].x
+    return (
+        f"Of what a step in FP32 holds, autocast holds {_percent(cast)} on the V100, and BF16 throughout "
+        f"{_percent(short)} on the RTX 4090."
+    )
+
+
+@found("training_by_format")
+def _(o):
+    def faster(device, new, old):
+        rows = [(s[new][0].median, s[old][0].median) for name, s in o.sources if name == device and old in s]
+        return compared(*zip(*rows, strict=True))
+
+    eight = "fp8, a scale a tensor"
+    return (
+        f"Mixed precision with FP16 {faster('V100', 'mixed, fp16', 'fp32')} FP32 on the V100 and "
+        f"{faster('A100', 'mixed, fp16', 'tf32')} TF32 on the A100. FP8 with a scale for each tensor "
+        f"{faster('H100', eight, 'bf16')} BF16 on the H100 and {faster('MI300X', eight, 'bf16')} BF16 on the "
+        "MI300X."
+    )
+
+
+@found("matmul_in_eight_bits")
+def _(o):
+    best = {d: s["torch fp8, best shape"][0] for d, s in o.devices.items() if "torch fp8, best shape" in s}
+    wmma, wgmma = (o.last("H20", name) for name in ("WMMA from global memory", "wgmma and TMA, FP8"))
+    said = [f"{_rate(p)} on the {device}" for device, p in best.items()]
+    return (
+        f"PyTorch's best product in FP8 reaches {_listed(said)}. "
+        f"H20: {_rate(wmma)} by WMMA from global memory, {_rate(wgmma)} by wgmma and TMA in FP8."
+    )
+
+
+@found("hopper_ladder")
+def _(o):
+    hand, library = (o.last("H100", name) for name in ("best by hand, BF16", "cuBLAS BF16"))
+    return (
+        f"H100: at a side of {hand.x:,.0f} the best kernel by hand makes {_rate(hand)} and cuBLAS "
+        f"{_rate(library)}."
+    )
+
+
+@found("launch_overhead")
+def _(o):
+    queued = [
+        f"{duration(s['CUDA C++: queued'][0].median)} on the {device}"
+        for device, s in o.sources
+        if "CUDA C++: queued" in s
+    ]
+    triton = duration(o.last("GTX 1070 Ti", "Triton from Python: queued").median)
+    return (
+        f"Queueing a launch in CUDA C++ takes {_listed(queued)}. From Python, with Triton, it takes {triton}."
+    )
+
+
+@found("graph_replay")
+def _(o):
+    def faster(device, x):
+        one, graph = (o.series(device, name)[x].median for name in ("launched one by one", "one graph"))
+        return f"{compared([graph], [one])} {x:g} launches"
+
+    sizes = o.series("GTX 1070 Ti", "one graph")
+    said = [faster("GTX 1070 Ti", x) for x in (min(sizes), max(sizes))]
+    return f"GTX 1070 Ti: one graph {_listed(said)}. RTX 4090: one graph {faster('RTX 4090', 10)}."
+
+
+@found("stream_overlap")
+def _(o):
+    said = []
+    for device, series in o.devices.items():
+        (one,) = series["one stream"]
+        best = min(p.median for name, row in series.items() if name != "one stream" for p in row)
+        said.append(f"{_percent(best / one.median)} on the {device}")
+    return f"Of the time of one stream, several streams take {_listed(said)}."
+
+
+@found("bias_and_gelu")
+def _(o):
+    series = {name: row[0] for name, row in o.devices["RTX 4090"].items()}
+    two = series.pop("bias, then F.gelu")
+    said = [f"{duration(p.median)} with {name.split(', ')[1]}" for name, p in series.items()]
+    return f"RTX 4090: two operators take {duration(two.median)}, and one kernel {_listed(said)}."
+
+
+@found("decode_batch")
+def _(o):
+    said = []
+    for device in ("H100", "B200"):
+        row = o.series(device, "Llama 3.1 8B: a step")
+        few, many = (row[min(row, key=lambda x: abs(x - batch))] for batch in (8, 128))
+        said.append(
+            f"{device}: with {many.x:.0f} requests at once a step takes {many.median / few.median:.1f} times "
+            f"as long as with {few.x:.0f}, and writes {many.x / few.x:.0f} times as many tokens."
+        )
+    return " ".join(said)
+
+
+@found("prefill_and_decode")
+def _(o):
+    said = []
+    for device, series in o.sources:
+        if "prefill" in series:
+            prompt, token = ({p.x: p.median for p in series[name]} for name in ("prefill", "decode"))
+            said.append(f"{prompt[4096] / token[4096]:.0f} on the {device}")
+    return (
+        f"For a prompt of 4,096 tokens, prefill takes as long as so many steps of decoding: {_listed(said)}."
+    )
+
+
+@found("energy")
+def _(o):
+    said = []
+    for device in ("H100", "B200"):
+        row = {int(name.split()[2]): s[0].x for name, s in o.devices[device].items() if "a token" in name}
+        ends = [f"{_three(row[n])} J with {n:,} at once" for n in (min(row), max(row))]
+        said.append(f"{device}: a token takes {_listed(ends)}.")
+    return " ".join(said)
