@@ -58,7 +58,7 @@ def shelf(keys):
         fig,
         alt="Memory capacity against memory bandwidth of six cards, both logarithmic, with the lowest "
         f"recorded dollars an hour. {'; '.join(said)}.",
-        caption="Data sheets and recorded prices: memory, bandwidth and price an hour grow together. The "
+        caption="Memory, bandwidth and price an hour grow together. Data sheets and recorded prices: the "
         "lowest recorded offer on demand for each card, with the day of 2026 on which it was seen. Hollow, "
         "with a star: other people's machines, which a provider only brokers.",
     )
@@ -137,7 +137,7 @@ def tokens(keys, cost):
         "markersize": 8,
         "markeredgewidth": 1.8,
     }
-    shown = None
+    shown, batch = None, []
     for y, (key, offer) in enumerate(rows):
         full, alone = cost(offer), cost(offer, 1)
         ax.plot([full, alone], [y, y], **{**THEORY, "linewidth": 1.3})
@@ -149,6 +149,7 @@ def tokens(keys, cost):
         if key != shown:
             ax.axhline(y - 0.5, color=INK, linewidth=0.6, alpha=0.25)
         shown = key
+        batch.append(alone / full)
         said.append(f"{specs.get(key).short}, {offer.provider}: {full:.2f} full, {alone:.2f} alone")
     short = {"h200-sxm": "H200", "a100-sxm": "A100", "h100-sxm": "H100", "rtx-4090": "4090"}
     labels = [f"{short.get(key, specs.get(key).short)}, {offer.provider.split()[0]}" for key, offer in rows]
@@ -170,8 +171,9 @@ def tokens(keys, cost):
         fig,
         alt="Dollars for a million tokens by offer, computed from the bandwidth's bound, logarithmic. "
         f"{'; '.join(said)}.",
-        caption="Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens a request, recorded prices: "
-        "no software can be cheaper on these terms. The batch counts most; after it, the provider.",
+        caption=f"A full memory makes a token up to {max(batch):.0f} times cheaper than one request does; "
+        "after the batch the provider counts most. Theory, one pass a token, 7 B weights in 16 bits, 1,000 tokens "
+        "a request, recorded prices: no software can be cheaper on these terms.",
         evidence=["theory"],
     )
 
@@ -216,8 +218,8 @@ def intervals(simulated):
         fig,
         alt="Share of time lost against the interval between saves of one minute. Theory is d/T + T/2M. "
         f"{'. '.join(said)}.",
-        caption="Points simulated, Young's theory dashed, its best interval a bar: a flat valley that moves "
-        "right as interruptions become rarer. Frequent interruptions cost more than the theory says.",
+        caption="The valley is flat and moves right as interruptions become rarer. Frequent interruptions "
+        "cost more than the theory says. Points simulated, Young's theory dashed, its best interval a bar.",
     )
 
 
@@ -317,6 +319,6 @@ def day(came, run, answer):
         f"noon, with a surge at 18:00. Replicas follow, from {run.replicas.min():.0f} to "
         f"{run.replicas.max():.0f}. The highest 95th percentile of the latency is {'; '.join(said)}; the "
         f"shortest answer takes {answer:.1f} s.",
-        caption="Simulated: replicas follow the day, paid before they are ready. Dashed: the shortest time "
-        "of an answer. Only the surge, faster than a cold start, makes requests wait.",
+        caption="Only the surge, faster than a cold start, makes requests wait. Simulated: replicas follow "
+        "the day, paid before they are ready. Dashed: the shortest time of an answer.",
     )
