@@ -72,8 +72,6 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
                 exec(compile(source, name, "exec"), namespace)
     except KeyboardInterrupt:
         raise
-    except SyntaxError as error:
-        return f"SyntaxError: {error.msg} (line {error.lineno})"
     except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
         return crossing.explain(error)
     return None

@@ -18,7 +18,9 @@ from autograder.sandbox.student import execute
 from autograder.validate.validate import check_file
 from warplab import check
 from warplab.tasks import feedback
-from warplab.tasks.rubric import Report, number
+from warplab.tasks.rubric import Report, explained_by, number
+
+Reports = dict[tuple[str, str | None], Report]
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,21 @@ class CheckedCell:
         """One sentence for each thing to do or to know."""
         if self.spec.kind == "manual":
             return ["a written answer, read by a person"]
-        lines = self.report.lines if self.report else ()
-        told = [
-            f"{line.title}: {line.reason}" if line.reason else line.title
-            for line in lines
-            if line.state != "full"
+        lost = [line for line in (self.report.lines if self.report else ()) if line.state != "full"]
+        own = [line for line in lost if not explained_by(line.reason)]
+        told = [": ".join(filter(None, (line.title, line.reason, *line.warnings))) for line in own]
+        more = [line.title for line in lost if line not in own]
+        return [
+            *filter(None, [self.why]),
+            *told,
+            *([f"lost to that, too: {'; '.join(more)}"] if more else []),
         ]
-        return [self.why, *told] if self.why else told
 
 
 def public_checks(file: Path, assignment: Assignment) -> list[CheckedCell]:
     """Run a notebook's cells in order, and each test cell's public checks. Raises Malformed."""
     cells = check_file(file, assignment).notebook["cells"]
-    reports: dict[tuple[str, str | None], Report] = {}
+    reports: Reports = {}
 
     def grade(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
         reports[name, rubric] = feedback.report_on(name, submission, plan, rubric)
@@ -78,24 +82,24 @@ def public_checks(file: Path, assignment: Assignment) -> list[CheckedCell]:
                     errors[cell["id"]] = error
     finally:
         check.grade, sys.modules["__main__"] = kept
-    return [_checked_cell(spec, reports, errors) for spec in assignment.graded()]
+    return [_checked_cell(spec, reports, errors, assignment) for spec in assignment.graded()]
 
 
 def _checked_cell(
-    spec: CellSpec, reports: dict[tuple[str, str | None], Report], errors: dict[str, str]
+    spec: CellSpec, reports: Reports, errors: dict[str, str], assignment: Assignment
 ) -> CheckedCell:
+    """With the error of the cell that should define what is checked, before that of the check."""
     report = reports.get((spec.task, spec.rubric)) if spec.task else None
-    why = "" if report or spec.kind == "manual" else errors.get(spec.cell_id, "its test cell did not run")
-    return CheckedCell(spec, report, why)
+    own = assignment.cells.get((spec.task or "").partition("/")[2], spec)
+    why = errors.get(own.cell_id) or errors.get(spec.cell_id, "its test cell did not run")
+    return CheckedCell(spec, report, "" if report or spec.kind == "manual" else why)
 
 
 def markdown(name: str, cells: Iterable[CheckedCell]) -> str:
     """A heading and a table, as GitHub shows them in the summary of a job."""
     cells = list(cells)
-    points, most, open_ = (
-        sum(values)
-        for values in zip(*((one.points, one.spec.points, one.open) for one in cells), strict=True)
-    )
+    sums = [(one.points, one.spec.points, one.open) for one in cells]
+    points, most, open_ = map(sum, zip(*sums, strict=True))
     rows = [
         f"| {_text(_title(one.spec))} | {number(one.points)} of {number(one.spec.points)} "
         f"| {'<br>'.join(map(_text, one.losses()))} |"

@@ -219,6 +219,24 @@ def test_what_is_never_written_where_another_row_is_right_gets_the_hints_of_its_
     assert odd.hints == hints_for("ps02/undiverge", "odd")
 
 
+def test_what_is_refused_outside_the_students_code_has_no_line_of_ours():
+    source = "def answer(refuse):\n    raise refuse('`q`: dtype is float64')\n"
+    cell = "/x/autograder/sandbox/student.py"
+    names = {}
+    exec(compile(source, cell, "exec"), names)
+    with pytest.raises(crossing.Refused) as raised:
+        names["answer"](crossing.Refused)
+    raised.value.__traceback__ = raised.value.__traceback__.tb_next  # without this test's own frame
+    assert crossing.explain(raised.value) == "`q`: dtype is float64"
+
+
+def test_what_a_cell_stopped_with_has_the_hints_of_its_kind():
+    before = "`wmma` does not exist: its cell stopped with "
+    error = 'compile error in kernel wmma: wmma.cu(25): error: expected a ";"\n  for'
+    assert hints_for_failure(before + error) == hints_for_failure(error) != hints_for_failure(before)
+    assert "quotation mark" in hints_for_failure(f"{before}SyntaxError: expected ':' (line 2: `if x`)")[0]
+
+
 def test_what_a_device_refuses_is_told_with_the_line_that_asked():
     source = """
         def scan(device, x, out):

@@ -85,6 +85,26 @@ def test_its_steps_show_a_students_points_in_the_summary_of_the_job(course, repo
     assert "30 of 35 points" in summary.read_text()
 
 
+def test_an_error_of_the_cell_that_should_define_a_function_is_told_in_its_checks_place(course, repository):
+    file = repository / "ps01" / "ps01_tiny.ipynb"
+    bad = {
+        "launch_plan": "def launch_plan(width, height, block)\n    return 1\n",
+        "time_it": "time_it = 1 / 0",
+    }
+    file.write_text(json.dumps(notebook(course[1], **answers(course[0]) | bad)))
+    plan, timed, _ = public_checks(file, course[1])
+    assert plan.losses() == ["SyntaxError: expected ':' (line 1: `def launch_plan(width, height, block)`)"]
+    assert timed.losses() == ["ZeroDivisionError: division by zero (line 1: `time_it = 1 / 0`)"]
+
+
+def test_rows_that_another_one_explains_are_told_in_one_line(course, repository):
+    file = repository / "ps01" / "ps01_tiny.ipynb"
+    bad = {"launch_plan": "def launch_plan(width, height, block):\n    print(width)\n"}
+    file.write_text(json.dumps(notebook(course[1], **answers(course[0]) | bad)))
+    first, others = public_checks(file, course[1])[0].losses()
+    assert "returned None" in first and others.startswith("lost to that, too: All other images")
+
+
 def test_as_it_is_handed_out_it_is_fit_to_hand_in_and_has_no_points(course, repository):
     cells = public_checks(repository / "ps01" / "ps01_tiny.ipynb", course[1])
     assert [one.points for one in cells] == [0, 0, 0] and not all(one.complete for one in cells)

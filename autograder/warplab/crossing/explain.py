@@ -31,13 +31,12 @@ def _explained(error):
     if isinstance(error, Refused | Endless):
         return f"{error}{_student_line(error)}"
     frame = _student_frame(error)
-    if (
-        isinstance(error, NotImplementedError)
-        and frame
-        and "NotImplementedError" in (frame.line or "NotImplementedError")
-    ):
+    stub = "NotImplementedError"
+    if isinstance(error, NotImplementedError) and frame and stub in (frame.line or stub):
         return still_there(frame.filename, frame.lineno)
     text = str(traceback.TracebackException.from_exception(error)).strip()  # with the name that was meant
+    if isinstance(error, SyntaxError) and error.text:
+        return f"{type(error).__name__}: {error.msg} (line {error.lineno}: `{error.text.strip()[:80]}`)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if type(error).__module__.startswith("numba") or OF_NUMBA.search(text):
         return does_not_compile(error)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 Says = str | Callable[[int], str]  # what a thread does, or what to say of it by its place in its group
-NOT_THEIRS = ("site-packages", "/warplab/", "/lib/python3", "<frozen ", "IPython")
+NOT_THEIRS = ("site-packages", "/warplab/", "/autograder/sandbox/", "/lib/python3", "<frozen ", "IPython")
 
 
 @dataclass(frozen=True)

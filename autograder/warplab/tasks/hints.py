@@ -8,6 +8,8 @@ from pathlib import Path
 
 import yaml
 
+SAID_BEFORE = r"^(running the kernel: |`[^`]*` does not exist: its cell stopped with )"  # by a grader
+
 
 def hints_for(task_name, row):
     """Hints for one row of a rubric, from where to look to nearly the answer; none for an unknown row."""
@@ -17,7 +19,7 @@ def hints_for(task_name, row):
 
 def hints_for_failure(sentence):
     """Hints for a failure of a kind that every task knows, by how its sentence begins; None for any other."""
-    began = sentence.removeprefix("running the kernel: ")  # what a grader says before it
+    began = re.sub(SAID_BEFORE, "", sentence)
     return next((hints for says, hints in _kinds() if says.match(began)), None)
 
 

@@ -12,7 +12,7 @@ from warplab.tasks.rubric import Line, Report, number, right_first, same_error
 NOT_TIMED = "not timed: there is no CUDA device here, or its clock did not hold still; no points are lost"
 NOT_HERE = "not judged: {} is not installed on this machine, and has no wheel for some; no points are lost"
 BEFORE_ANY_CASE = re.compile(
-    "not written yet|does not compile|line .*still, which stops your code"
+    "not written yet|does not compile|`[^`]*` does not exist|line .*still, which stops your code"
 )  # what is true of every case
 AT_AN_EDGE = re.compile(
     r"(: |\A)((out-of-bounds access|uninitialised read) in kernel|`\w+` was never written to)"
