@@ -148,7 +148,7 @@ def right_first(title):
     return f"only counted for a right result: put {title!r} right first"
 
 
-def explained_by(reason):
+def explained_by(reason: str) -> str | None:
     """The title of the row that tells why this one is lost; None where this one tells it itself."""
     found = re.fullmatch(
         r"(?:stopped by the same error as|only counted.*: put) (['\"])(.*)\1(?: right first)?", reason
