@@ -120,8 +120,8 @@ def traffic(counted):
         fig,
         alt=f"Buffers sent by the busiest rank, counted through one rank and in a ring. {said}. Theory: n − "
         "1, and 2(n − 1)/n, which stays below 2.",
-        caption="Counted in real processes, theory dashed: through one rank the traffic of the busiest grows "
-        "with their number; in a ring it stays below two buffers.",
+        caption="Through one rank the traffic of the busiest grows with their number; in a ring it stays "
+        "below two buffers. Counted in real processes, theory dashed.",
         evidence=["counted", "theory"],
     )
 
@@ -181,9 +181,9 @@ def overlap(forward, backward, exchange, buckets=8):
         alt=f"A model of one training step: forward {forward:.0f} ms, backward {backward:.0f} ms, all-reduce "
         f"{exchange:.0f} ms. One after the other {ends[0]:,.0f} ms; with each of {buckets} buckets sent "
         f"as soon as it is ready {ends[1]:,.0f} ms.",
-        caption="A model from the numbers of the text, not a measurement. Sent in buckets while the rest of "
-        f"backward runs, all but the last bucket's travel is hidden: {ends[1]:,.0f} ms instead of "
-        f"{ends[0]:,.0f}.",
+        caption="Sent in buckets while the rest of backward runs, all but the last bucket's travel hides: "
+        f"{ends[1]:,.0f} ms instead of {ends[0]:,.0f}. A model from the numbers of the text, not a "
+        "measurement.",
     )
 
 
@@ -220,9 +220,9 @@ def zero(parameters=7.5e9, ranks=64):
         fig,
         alt=f"Stacked bars of training state on each of {ranks} GPUs for {parameters / 1e9:g} billion "
         f"parameters in mixed precision with Adam. {said}.",
-        caption=f"Computed, {parameters / 1e9:g} B parameters on {ranks} GPUs: the three FP32 parts are "
-        "three quarters of the state, so sharding them alone brings most of the relief; only stage "
-        "3 takes the weights below their full size.",
+        caption="The three FP32 parts are three quarters of the state, so sharding them alone brings most of "
+        "the relief; only stage 3 takes the weights below their full size. Computed, "
+        f"{parameters / 1e9:g} B parameters on {ranks} GPUs.",
         evidence=["theory"],
     )
 
@@ -271,8 +271,8 @@ def split_mlp(ranks=2):
         alt="An MLP cut for two ranks. The input is in both. The first matrix is cut by columns, so each "
         "rank gets half of the hidden layer; the second by rows, so each rank makes a full-size half of "
         "every sum, and one all-reduce adds them.",
-        caption="Blue is one rank's, orange the other's. Columns first, rows second: between the two "
-        "products each rank has just the half of h that it needs, and one all-reduce adds.",
+        caption="Columns first, rows second: between the two products each rank has just the half of h that "
+        "it needs, and one all-reduce adds. Blue is one rank's, orange the other's.",
     )
 
 
@@ -362,7 +362,7 @@ def schedules(plans):
                     linewidth=0.8,
                 )
             )
-            if stop - start >= 1 and not plots.on_phone():
+            if stop - start >= 1:
                 ax.text((start + stop) / 2, rank, part + 1, ha="center", va="center", fontsize=9)
         ax.set_title(f"{name}: {idle:.0%} idle, holds up to {held:g}", loc="left", fontsize=11)
         ax.axvline(end, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
@@ -378,10 +378,10 @@ def schedules(plans):
         fig,
         alt=f"Schedules of eight micro-batches in a pipeline of four ranks, simulated, to one scale. "
         f"{'; '.join(said)}. Without a bubble each would be done at 24.",
-        caption="Simulated, the same work four times. Numbers are micro-batches; the stronger colour is a "
-        "rank's second stage. A rank holds the micro-batches whose activations it keeps. 1F1B holds fewer "
-        "than GPipe and idles as long. Interleaving and a split backward pass shorten the idle time at both "
-        "ends.",
+        caption="1F1B holds fewer micro-batches than GPipe and idles as long. Interleaving and a split "
+        "backward pass shorten the idle time at both ends. Simulated, the same work four times. Numbers are "
+        "micro-batches; the stronger colour is a rank's second stage. A rank holds the micro-batches whose "
+        "activations it keeps.",
         evidence=["theory"],
     )
 
@@ -472,9 +472,8 @@ def scaling(measured, predicted, cores):
         fig,
         alt=f"Time of a training step of one batch against the ranks that share it, on {cores} cores. "
         f"{said}.",
-        caption=f"Live, {cores} core{'s' if cores > 1 else ''}, the fastest of several steps; the model "
-        f"(compute shared by the cores, plus a ring) is dashed. {most} ranks need "
-        f"{measured[most] / measured[1]:.2f} of one rank's time where the model says "
-        f"{predicted[most] / measured[1]:.2f}.",
+        caption=f"{most} ranks need {measured[most] / measured[1]:.2f} of one rank's time where the model "
+        f"says {predicted[most] / measured[1]:.2f}. Live, {cores} core{'s' if cores > 1 else ''}, the "
+        "fastest of several steps; the model (compute shared by the cores, plus a ring) is dashed.",
         evidence=["live", "theory"],
     )
