@@ -113,8 +113,9 @@ def test_what_the_kernel_has_imported_keeps_its_version_or_the_first_cell_says_t
     """Colab's kernels begin with NumPy imported; with another version on the disk its next import fails."""
     (tmp_path / "warplab-1-py3-none-any.whl").touch()
     (tmp_path / "constraints.txt").write_text("numpy==2\npyyaml==6 ; python_version > '3'\nnumba==1\n")
-    loaded = "{'json': ['NumPy', 'PyYAML'], 'not_loaded': ['numba']}"
-    code = f"import json\nimportlib.metadata.packages_distributions = lambda: {loaded}\n"
+    loaded = "{'json': ['NumPy', 'PyYAML'], 'namespace': ['numba']}"  # a folder that several packages share
+    code = "import json, sys, types\nsys.modules['namespace'] = types.ModuleType('namespace')\n"
+    code += f"importlib.metadata.packages_distributions = lambda: {loaded}\n"
     code += "version = iter('1112')\nimportlib.metadata.version = lambda name: next(version)\n"
     cell = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
     asked = "print(chosen.read_text()); subprocess.run([*"
