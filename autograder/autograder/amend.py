@@ -94,6 +94,8 @@ def new_points(course: Course, task: str, points: float) -> Change:
     """A task has other points than it was handed out with."""
     cells = cells_of(course, task)
     before = sum(cells.values())
+    if points == before:
+        raise UserError(f"{task} is worth {figure(points)} points already")
     if not before or not 0 < points <= MOST_POINTS:
         raise UserError(
             f"{task} has {figure(before)} points and cannot have {points:g}: a task counts more than 0, and "

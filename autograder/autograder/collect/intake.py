@@ -232,6 +232,7 @@ def _take_in(
             write_atomic(target, data)
         state = "unchanged" if before == data else "new" if before is None else "replaced"
         other = "" if one.named else f"its name is not {assignment.filename}; taken by its cells"
+        other = other if data else "the file is empty"
         return Collected(name, state, place, "; ".join(filter(None, (one.note, other)))), one
     except Refusal as problem:
         return Collected(name, "refused", place, str(problem)), None

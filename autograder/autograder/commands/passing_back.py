@@ -16,12 +16,11 @@ from autograder.commands.options import (
     Students,
     Submissions,
     Yes,
-    console,
     here,
     tell,
 )
 from autograder.layout import load_assignment
-from autograder.user_error import UserError, tell_table
+from autograder.user_error import UserError
 
 commands = typer.Typer()
 PANEL = "Afterwards"
@@ -208,12 +207,16 @@ def requests(
     assignment: ProblemSet, grades: Grades = None, submissions: Submissions = None, course: Root = None
 ) -> None:
     """List who asks for a regrade, beside the rows of the answer; your answers go onto the feedback pages."""
+    from autograder.discover import written_out
     from autograder.report.asked import list_requests
 
     at = here(course, grades, submissions)
     rows = list_requests(load_assignment(at.root, assignment), at.grades, at.submissions)
-    headings = ("student", "task", "points", "rows", "asks", "answer")
-    tell_table(console, headings, (row.values() for row in rows))
+    for row in rows:
+        tell(f"{row['student']}: {written_out(row['task'])}: {row['points']}")
+        for what in ("asks", "rows", "answer"):
+            if row[what]:
+                tell(f"    {what}: {written_out(row[what])}")
     open_ = sum(not row["answer"] for row in rows)
     file = at.shown(at.grades / f"{assignment}.requests.csv")
     count = f"{len(rows)} request{'s' * (len(rows) != 1)}"

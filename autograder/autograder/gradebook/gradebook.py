@@ -288,7 +288,7 @@ class CourseGradebook:
 
 def _lateness(submission: Any, penalty: float) -> str:
     """ "1 day, 3:00:00 late: 7.5 points taken off"; "" for what came in time, or has no time."""
-    late, more = submission.total_seconds_late, submission.extension
+    late, more = submission.total_seconds_late, str(submission.extension or "").removesuffix(", 0:00:00")
     extended = f"after an extension of {more}, " if more else ""
     if submission.timestamp is None or late <= 0:
         return f"in time {extended[:-2]}" if submission.timestamp and more else ""

@@ -339,6 +339,7 @@ def test_a_notebook_of_another_name_is_taken_by_its_cells_and_nothing_else_is(co
         "eve/b.ipynb": own,
         f"joe/{FILE}": "the file of this name counts, whatever is in it",
         "joe/better.ipynb": own,
+        f"sue/{FILE}": "",
     }
     inner = packed(tmp_path / "inner.zip", {"work/mine.ipynb": own, "work/__MACOSX/._mine.ipynb": own})
     rows, into = take(packed(tmp_path / "class.zip", files | {"kim/w.zip": inner.read_bytes()}))
@@ -350,6 +351,7 @@ def test_a_notebook_of_another_name_is_taken_by_its_cells_and_nothing_else_is(co
         "eve": ("refused", f"2 files that could be {FILE}: leave one"),
         "joe": ("new", ""),
         "kim": ("new", by_cells),
+        "sue": ("new", "the file is empty"),
     }
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from autograder.cli import app
 
 FILE = "ps01_tiny.ipynb"
-REQUEST = "### Task\n\nps01/launch_plan\n\n### Why\n\nMy grid is the *smallest*, see <b>line 3</b>.\n"
+REQUEST = "### Task\n\nps01/launch_plan\n\n### Why\n\nMy grid is the *smallest*, see <b>line 3</b>\x1b[2J.\n"
 ROSTER = (
     "id,first_name,last_name,email,lms_user_id\nada,Ada,Lovelace,ada@x.org,12\nbob,Bob,Moss,bob@x.org,13\n"
 )
@@ -151,6 +151,7 @@ def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_
     output = say(root, "requests", "ps01")
     table = root / "grades/ps01.requests.csv"
     assert "right 0 of 15: seen" in table.read_text() and "1 request, 1 without an answer" in output
+    assert "bob: ps01/launch_plan: 0 of 15\n    asks: My" in output and "~u00001b[2J" in output
     table.write_text(table.read_text().rstrip("\n").removesuffix(",") + ",It is; 15 points.\n")
     assert "0 without an answer" in say(root, "requests", "ps01"), "an answer stays"
     (root / "submitted/ada/ps01/regrade.md").write_text("### Task\nps01/lunch\n### Why\nI think so")
