@@ -94,11 +94,9 @@ def new_points(course: Course, task: str, points: float) -> Change:
     """A task has other points than it was handed out with."""
     cells = cells_of(course, task)
     before = sum(cells.values())
-    if points == before:
-        raise UserError(f"{task} is worth {figure(points)} points already")
-    if not before or not 0 < points <= MOST_POINTS:
+    if not before or points == before or not 0 < points <= MOST_POINTS:
         raise UserError(
-            f"{task} has {figure(before)} points and cannot have {points:g}: a task counts more than 0, and "
+            f"{task} has {figure(before)} points and cannot have {points:g}: expected another above 0, "
             f"{MOST_POINTS:,} at most; `autograder void {task} --leave-out` leaves it out"
         )
     worth = {cell: each * points / before for cell, each in cells.items()}

@@ -227,8 +227,7 @@ def _take_in(
         assert one.read is not None  # _newest gives no other
         data = one.read()
         target = into / student / assignment.name / assignment.filename
-        before = _before(target, into)
-        if before != data:
+        if (before := _before(target, into)) != data:
             write_atomic(target, data)
         state = "unchanged" if before == data else "new" if before is None else "replaced"
         other = "" if one.named else f"its name is not {assignment.filename}; taken by its cells"

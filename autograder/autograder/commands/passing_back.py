@@ -99,9 +99,8 @@ def similar(
     from autograder.similar import groups, similar_answers, threshold, write_page
 
     at = here(course, grades)
-    released = load_assignment(at.root, assignment)
+    released, page = load_assignment(at.root, assignment), to or at.grades / "similar" / f"{assignment}.html"
     found = similar_answers(released, at.grades)
-    page = to or at.grades / "similar" / f"{assignment}.html"
     write_page(released, at.grades, found, page)
     linked = groups(found)
     for group in linked[:20]:
@@ -213,14 +212,11 @@ def requests(
     at = here(course, grades, submissions)
     rows = list_requests(load_assignment(at.root, assignment), at.grades, at.submissions)
     for row in rows:
-        tell(f"{row['student']}: {written_out(row['task'])}: {row['points']}")
-        for what in ("asks", "rows", "answer"):
-            if row[what]:
-                tell(f"    {what}: {written_out(row[what])}")
+        more = (f"    {what}: {written_out(row[what])}" for what in ("asks", "rows", "answer") if row[what])
+        tell("\n".join((f"{row['student']}: {written_out(row['task'])}: {row['points']}", *more)))
     open_ = sum(not row["answer"] for row in rows)
-    file = at.shown(at.grades / f"{assignment}.requests.csv")
-    count = f"{len(rows)} request{'s' * (len(rows) != 1)}"
-    tell(f"{count}, {open_} without an answer; enter answers in {file},")
+    count = f"{len(rows)} request{'s' * (len(rows) != 1)}, {open_} without an answer"
+    tell(f"{count}; enter answers in {at.shown(at.grades / f'{assignment}.requests.csv')},")
     tell(f"points in formgrader, and autograder grade {assignment} puts both onto the pages")
 
 

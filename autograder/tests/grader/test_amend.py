@@ -237,7 +237,7 @@ def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
         ("void ps01/time_it", "counts nothing already"),
         ("void ps01/time_it --leave-out", "counts nothing already"),
         ("points ps01/time_it 20", "has 0 points"),
-        ("points ps01/explain 8.75", "is worth 8.75 points already"),
+        ("points ps01/explain 8.75", "has 8.75 points and cannot have 8.75"),
         ("points ps01/launch_plan 0", "void ps01/launch_plan --leave-out"),
         ("points ps01/launch_plan nan", "cannot have nan"),
         ("points ps01/launch_plan 1e9", "1,000 at most"),
