@@ -528,6 +528,68 @@ with when_written():
 grade("ps08/days_catch", days_catch)
 
 # %% [markdown]
+# ## A case without points: the cold store *
+#
+# A column of `x` has one shelf's temperatures, a row for each minute; `out` gets the lowest of the last eight, in
+# the first minutes of those so far. Where that is above 4 degrees, the fish has been warm for eight minutes on end
+# and is thrown away. The kernel keeps eight numbers for each thread. It is right, and somebody complains that it is
+# slow, though it makes a copy's requests to global memory and ptxas reports 0 bytes spilled:
+
+
+# %%
+@cuda.jit
+def coolest_given(x, out):
+    last = cuda.local.array(8, float32)
+    col = cuda.grid(1)
+    if col < x.shape[1]:
+        for k in range(8):
+            last[k] = math.inf
+        for row in range(x.shape[0]):
+            last[row % 8] = x[row, col]
+            coolest = last[0]
+            for k in range(1, 8):
+                coolest = min(coolest, last[k])
+            out[row, col] = coolest
+
+
+def watched(kernel, *sides):
+    """Run it over tables of several sizes, and print what is wrong, or which memory it asks too often."""
+    for rows, cols in sides:
+        x = np.random.default_rng(rows).uniform(-3, 9, (rows, cols)).astype(np.float32)
+        want = np.array([x[max(0, row - 7) : row + 1].min(0) for row in range(rows)])
+        out = np.full_like(x, np.nan)
+        try:
+            p = warplab.profile(kernel[-(-cols // 64), 64], x, out)
+        except warplab.LaunchError as fault:
+            print(f"{rows} x {cols}: {fault}\n")
+            continue
+        wrong = np.argwhere(out != want)
+        if len(wrong):
+            at = tuple(wrong[0])
+            told = f"wrong at [{at[0]}, {at[1]}], {out[at]:.3g} instead of {want[at]:.3g}"
+        elif p.local_requests:
+            told = f"right, and {p.local_requests:,} requests to local memory beside {p.global_memory.requests:,} to global"
+        elif p.global_memory.sectors > 3 * x.size / 8:
+            told = f"right, and {p.global_memory.sectors / (x.size / 4):.1f} times a copy's sectors"
+        elif p.shared_memory.bank_conflicts:
+            told = f"right, and {p.shared_memory.bank_conflicts:,} bank conflicts"
+        else:
+            told = f"mended: {p.global_memory.requests:,} requests to global memory, none to local memory"
+        print(f"{rows} x {cols}: {told}")
+
+
+watched(coolest_given, (67, 104), (3, 40))
+
+# %% [markdown]
+# `warplab.report` names the line. Find why its table cannot lie in registers, and mend that: nothing in local
+# memory, each number fetched once, no bank conflicts. How much time it costs a GPU was not measured. A *spill*
+# proper, of more values than registers, is made by ptxas: PTX does not show it, only a profile's `spill_bytes`.
+
+# %%
+coolest = coolest_given  # until you have mended it
+watched(coolest, (67, 104), (3, 40))
+
+# %% [markdown]
 # ## 8. The orders that repeat *
 #
 # Three tiny works, a hundred times over, keep the host busy and not the device. Between `device.capture()` and

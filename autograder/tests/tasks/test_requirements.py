@@ -14,7 +14,7 @@ from test_tasks import NAMES
 from warplab.tasks import registry
 from workshop.mutants.notebook_cells import code_cells
 
-MOST_WORDS = 26_625  # of the texts of all sets; a new task brings its own: raise this by them, and by no more
+MOST_WORDS = 26_771  # of the texts of all sets; a new task brings its own: raise this by them, and by no more
 STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
 
 
