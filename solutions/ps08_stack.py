@@ -569,7 +569,7 @@ def watched(kernel, *sides):
             told = f"wrong at [{at[0]}, {at[1]}], {out[at]:.3g} instead of {want[at]:.3g}"
         elif p.local_requests:
             told = f"right, and {p.local_requests:,} requests to local memory beside {p.global_memory.requests:,} to global"
-        elif p.global_memory.sectors > 3 * x.size / 8:
+        elif p.global_memory.sectors > x.size / 4:
             told = f"right, and {p.global_memory.sectors / (x.size / 4):.1f} times a copy's sectors"
         elif p.shared_memory.bank_conflicts:
             told = f"right, and {p.shared_memory.bank_conflicts:,} bank conflicts"

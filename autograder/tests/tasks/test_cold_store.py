@@ -11,46 +11,9 @@ from numba import cuda, float32
 
 import warplab
 
-SIDES = (67, 104), (3, 40)
-
-
-@pytest.fixture(scope="module")
-def case():
-    """What the cells of the case define."""
-    text = SOLUTIONS["ps08"].read_text(encoding="utf-8")
-    section = text.partition("the cold store *\n")[2].partition("\n# ## ")[0]
-    first = re.split(r"\n# %%.*\n", section)[1]
-    namespace = {"cuda": cuda, "float32": float32, "math": math, "np": np, "warplab": warplab}
-    linecache.cache["<cold store>"] = len(first), None, first.splitlines(keepends=True), "<cold store>"
-    exec(compile(first, "<cold store>", "exec"), namespace)
-    return namespace
-
-
-@cuda.jit
-def moves_on(x, out):
-    last = cuda.local.array(8, float32)
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(8):
-            last[k] = math.inf
-        for row in range(x.shape[0]):
-            for k in range(7):
-                last[k] = last[k + 1]
-            last[7] = x[row, col]
-            coolest = last[0]
-            for k in range(1, 8):
-                coolest = min(coolest, last[k])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def eight_rows_a_round(x, out):
-    last = cuda.local.array(8, float32)
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(8):
-            last[k] = math.inf
-        for first in range(0, x.shape[0], 8):
+STORE = r" *last\[row % 8\] = x\[row, col\]\n"
+MOVES = (STORE, "            for k in range(7): last[k] = last[k + 1]\n            last[7] = x[row, col]\n")
+ROUNDS = """for first in range(0, x.shape[0], 8):
             for k in range(8):
                 if first + k < x.shape[0]:
                     last[k] = x[first + k, col]
@@ -58,154 +21,87 @@ def eight_rows_a_round(x, out):
                     for j in range(1, 8):
                         coolest = min(coolest, last[j])
                     out[first + k, col] = coolest
-
-
-@cuda.jit
-def shared_table(x, out):
-    last = cuda.shared.array((8, 64), float32)
-    t, col = cuda.threadIdx.x, cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(8):
-            last[k, t] = math.inf
-        for row in range(x.shape[0]):
-            last[row % 8, t] = x[row, col]
-            coolest = last[0, t]
-            for k in range(1, 8):
-                coolest = min(coolest, last[k, t])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def doubled_twice(x, out):
-    """The lowest of 2 and of 4 before, in seven registers and no table: 8 = 2 * 2 * 2."""
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        inf = float32(math.inf)
-        one, two_1, two_2, four_1, four_2, four_3, four_4 = inf, inf, inf, inf, inf, inf, inf
-        for row in range(x.shape[0]):
-            now = x[row, col]
-            two = min(now, one)
-            four = min(two, two_2)
-            out[row, col] = min(four, four_4)
-            one, two_2, two_1 = now, two_1, two
-            four_4, four_3, four_2, four_1 = four_3, four_2, four_1, four
-
-
-@cuda.jit
-def asks_again(x, out):
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        for row in range(x.shape[0]):
-            coolest = x[row, col]
-            for before in range(max(0, row - 7), row):
-                coolest = min(coolest, x[before, col])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def shared_down_the_columns(x, out):
-    last = cuda.shared.array((64, 8), float32)
-    t, col = cuda.threadIdx.x, cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(8):
-            last[t, k] = math.inf
-        for row in range(x.shape[0]):
-            last[t, row % 8] = x[row, col]
-            coolest = last[t, 0]
-            for k in range(1, 8):
-                coolest = min(coolest, last[t, k])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def coolest_so_far(x, out):
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        coolest = float32(math.inf)
-        for row in range(x.shape[0]):
-            coolest = min(coolest, x[row, col])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def begins_at_zero(x, out):
-    last = cuda.local.array(8, float32)
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(8):
-            last[k] = 0
-        for row in range(x.shape[0]):
-            for k in range(7):
-                last[k] = last[k + 1]
-            last[7] = x[row, col]
-            coolest = last[0]
-            for k in range(1, 8):
-                coolest = min(coolest, last[k])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def seven_minutes(x, out):
-    last = cuda.local.array(7, float32)
-    col = cuda.grid(1)
-    if col < x.shape[1]:
-        for k in range(7):
-            last[k] = math.inf
-        for row in range(x.shape[0]):
-            for k in range(6):
-                last[k] = last[k + 1]
-            last[6] = x[row, col]
-            coolest = last[0]
-            for k in range(1, 7):
-                coolest = min(coolest, last[k])
-            out[row, col] = coolest
-
-
-@cuda.jit
-def no_bound(x, out):
-    col = cuda.grid(1)
-    for row in range(x.shape[0]):
-        out[row, col] = x[row, col]
-
-
-@pytest.mark.parametrize("kernel", [moves_on, eight_rows_a_round, shared_table, doubled_twice])
-def test_a_right_answer_is_told_that_it_is_mended(case, capsys, kernel):
-    case["watched"](kernel, *SIDES)
-    told = capsys.readouterr().out.splitlines()
-    assert len(told) == 2 and all(": mended: " in line for line in told)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "said"),
-    [
-        (asks_again, "times a copy's sectors"),
-        (shared_down_the_columns, "bank conflicts"),
-        (coolest_so_far, "67 x 104: wrong at ["),
-        (begins_at_zero, "3 x 40: wrong at ["),
-        (seven_minutes, "67 x 104: wrong at [7, "),
-        (no_bound, "out-of-bounds access"),
+"""
+RIGHT = {
+    "numbers that move on": [MOVES],
+    "eight rows a round": [(r"(?s)for row in range.*", ROUNDS)],
+    "shared table": [
+        (r"local.array\(8", "shared.array((8, 64)"),
+        (r"last\[(.+?)\]", r"last[\1, cuda.threadIdx.x]"),
     ],
-)
-def test_each_way_to_be_wrong_is_told(case, capsys, kernel, said):
-    case["watched"](kernel, *SIDES)
-    assert said in (told := capsys.readouterr().out) and told.count("mended") < 2
+}
+WRONG = {
+    "asks again": (
+        "right, and 4.3 times a copy's sectors",
+        [
+            (STORE, ""),
+            (r"= last\[0\]", "= x[row, col]"),
+            (r"range\(1, 8\)", "range(max(0, row - 7), row)"),
+            (r"coolest, last\[k\]", "coolest, x[k, col]"),
+        ],
+    ),
+    "shared, down the columns": (
+        "bank conflicts",
+        [
+            (r"local.array\(8", "shared.array((64, 8)"),
+            (r"last\[(.+?)\]", r"last[cuda.threadIdx.x, \1]"),
+        ],
+    ),
+    "all minutes so far": (
+        "67 x 104: wrong at [",
+        [(STORE, " " * 12 + "last[0] = min(last[0], x[row, col])\n")],
+    ),
+    "begins at zero": ("3 x 40: wrong at [", [MOVES, (r"math\.inf", "0")]),
+    "seven minutes": ("67 x 104: wrong at [7, ", [MOVES, (r"= last\[0\]", "= last[1]")]),
+    "no bound": ("out-of-bounds access", [MOVES, (r"x\.shape\[1\]", "10_000")]),
+}
 
 
-def test_the_given_kernel_is_right_and_asks_local_memory_as_counted_by_hand(case, capsys):
+def run(source):
+    """What a cell defines, with its lines for numba."""
+    namespace = {"cuda": cuda, "float32": float32, "math": math, "np": np, "warplab": warplab}
+    name = f"<cold store {hash(source)}>"
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    exec(compile(source, name, "exec"), namespace)
+    return namespace
+
+
+@pytest.fixture(scope="module")
+def cell():
+    section = SOLUTIONS["ps08"].read_text(encoding="utf-8").partition("the cold store *\n")[2]
+    return re.split(r"\n# %%.*\n", section)[1]
+
+
+def told(cell, capsys, edits):
+    """What the check prints of the given kernel after these edits."""
+    kernel, check = cell.split("\n\n\ndef ")
+    for old, new in edits:
+        kernel, edited = re.subn(old, new, kernel)
+        assert edited
+    run(f"def {check.partition(chr(10) * 3)[0]}")["watched"](run(kernel)["coolest_given"], (67, 104), (3, 40))
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize("edits", RIGHT.values(), ids=RIGHT)
+def test_a_right_answer_is_told_that_it_is_mended(cell, capsys, edits):
+    assert told(cell, capsys, edits).count(": mended: ") == 2
+
+
+@pytest.mark.parametrize(("said", "edits"), WRONG.values(), ids=WRONG)
+def test_each_way_to_be_wrong_is_told(cell, capsys, said, edits):
+    out = told(cell, capsys, edits)
+    assert said in out and "67 x 104: mended" not in out
+
+
+def test_the_given_kernel_is_right_and_asks_for_local_memory(cell, capsys):
     """Of each row a warp stores a number of its table and loads the eight, by fours or one by one; of global
     memory it asks a load and a store, as a copy does.
     """
-    case["watched"](case["coolest_given"], *SIDES)
-    assert capsys.readouterr().out.startswith("67 x 104: right, and ")
-    x = np.ones((64, 64), np.float32)
-    more, fewer = (
-        warplab.profile(case["coolest_given"][1, 32], x[:rows], np.ones_like(x)) for rows in (64, 32)
-    )
+    out = told(cell, capsys, [])
+    assert out.count(": right, and ") == 2 and "to local memory beside 536 to global" in out
+    kernel, x = run(cell)["coolest_given"], np.ones((64, 64), np.float32)
+    more, fewer = (warplab.profile(kernel[1, 32], x[:rows], np.ones_like(x)) for rows in (64, 32))
     assert more.global_memory.requests - fewer.global_memory.requests == 2 * 32
     assert more.spill_bytes == 0 and 3 <= (more.local_requests - fewer.local_requests) / 32 <= 9
-
-
-def test_the_report_names_the_line_and_local_memory(case):
-    x = np.ones((64, 64), np.float32)
-    report = str(warplab.report(case["coolest_given"][2, 64], x, np.ones_like(x), device="t4"))
+    report = str(warplab.report(kernel[2, 64], x, np.ones_like(x), device="t4"))
     assert re.search(r"Local Memory: Line \d+ goes to local memory", report)
