@@ -560,28 +560,36 @@ def trace(steps):
     """A step's launches one after another, as wide as the bytes they move. steps: {title: (launches,
     profiles)}.
     """
-    figure, ax = plots.new(plots.COLUMN, 0.75 * len(steps) + 1.4)
-    most = max(sum(moved(p) for p in profiles) for _, profiles in steps.values()) / 1e3
-    room = (figure.get_figwidth() - 0.6) / 0.068 / most  # letters for each KB
-    said, updates = [], []
-    for row, (title, (launches, profiles)) in enumerate(steps.items()):
-        at, parts = 0.0, dict.fromkeys(PHASES, 0.0)
+    phone = plots.on_phone()  # there each phase has a row of its own, so that its boxes are wider
+    rows = sum(len({launch.phase for launch in launches}) if phone else 1 for launches, _ in steps.values())
+    figure, ax = plots.new(plots.COLUMN, 0.75 * len(steps) + 1.4 + 0.45 * (rows - len(steps)))
+    y, most, said, updates, drawn = 0.0, 0.0, [], [], []
+    for title, (launches, profiles) in steps.items():
+        top, at, parts = y, 0.0, dict.fromkeys(PHASES, 0.0)
         for number, (launch, profile) in enumerate(zip(launches, profiles, strict=True), 1):
+            if phone and at and not parts[launch.phase]:
+                y, at = y + 0.7, 0.0
             wide = moved(profile) / 1e3
             place = {"color": COLOUR[PHASES[launch.phase]], "edgecolor": PAPER, "linewidth": 0.8}
-            ax.barh(row, wide, left=at, height=0.62, **place)
-            fits = [text for text in (launch.name, str(number)) if len(text) + 1 < room * wide]
-            if fits:
-                word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 9.5}
-                ax.text(at + wide / 2, row, fits[0], **word)
+            ax.barh(y, wide, left=at, height=0.62, **place)
+            drawn.append((at + wide / 2, y, wide, (launch.name, str(number))))
             at += wide
             parts[launch.phase] += wide
-        ax.text(0, row - 0.4, f"{title}: {at:,.0f} KB", va="bottom", **SMALL)
+            most = max(most, at)
+        at = sum(parts.values())
+        ax.text(0, top - 0.4, f"{title}: {at:,.0f} KB", va="bottom", **SMALL)
+        y += 1.1 if phone else 1.0
         shares = ", ".join(f"{phase} {wide:,.0f} KB" for phase, wide in parts.items())
         said.append(f"{title}, {at:,.0f} KB: {shares}")
         updates.append(f"{100 * parts['update'] / at:.0f} % of the bytes of {title}")
+    room = (figure.get_figwidth() - 0.6) / 0.068 / most  # letters for each KB
+    for middle, line, wide, texts in drawn:
+        fits = [text for text in texts if len(text) + 1 < room * wide]
+        if fits:
+            word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 9.5}
+            ax.text(middle, line, fits[0], **word)
     ax.set(
-        ylim=(len(steps) - 0.55, -0.85),
+        ylim=(y - 0.55, -0.85),
         xlim=(0, most),
         xlabel="KB that each launch must move, from left to right",
     )
