@@ -147,7 +147,7 @@ def _seed(out: Path) -> Check:
 def _disk(out: Path, students: int) -> Check:
     free = shutil.disk_usage(out if out.exists() else out.parent).free
     need = students * KIB_A_STUDENT * 2**10
-    told = f"{free / 2**30:.1f} GiB free, {need / 2**30:.2f} GiB for {students} students and one set"
+    told = f"{free / 2**30:.1f} GiB free, {need / 2**30:.2f} GiB for one set; students: {students}"
     return _check("disk", "" if free > 2 * need else told, told)
 
 

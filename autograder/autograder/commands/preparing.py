@@ -83,7 +83,7 @@ def doctor(
         at = here(course, out, submissions)
         settings = grade_settings(at.root, ())
         limits = Limits.of(settings.time_limit)
-        console.print("Right answers are now graded behind these walls, a submission a set: some minutes.")
+        console.print("Right answers are now graded behind these walls: some minutes.")
         checks = check_class(at.root, names or [], at.submissions, at.grades, limits, settings.jobs)
         ready = show_class(console, checks)
     if not walls:
