@@ -4,7 +4,7 @@
 
 from warplab.evidence.measure import published
 from warplab.evidence.side_by_side import model
-from warplab.figures.recorded import _listed, _percent, _rate, _span, _three, compared
+from warplab.figures.recorded import compared, digits, listed, percent, span, speed
 from warplab.plots.evidence import duration
 
 FINDINGS = {}
@@ -63,11 +63,11 @@ def _(o):
     shares, rates = [], []
     for device, series in o.devices.items():
         row = {p.x: p for p in series["a load at a time"]}
-        shares.append(f"{_percent(row[32].rate / row[64].rate)} on the {device}")
-        rates.append(_rate(row[64]))
+        shares.append(f"{percent(row[32].rate / row[64].rate)} on the {device}")
+        rates.append(speed(row[64]))
     return (
-        f"Of the bandwidth that 64 warps reach with one load a thread, 32 warps reach {_listed(shares)}. "
-        f"The 64 warps reach {_listed(rates)}."
+        f"Of the bandwidth that 64 warps reach with one load a thread, 32 warps reach {listed(shares)}. "
+        f"The 64 warps reach {listed(rates)}."
     )
 
 
@@ -77,15 +77,15 @@ def _(o):
     warps = o.last("GTX 1070 Ti", "whole warps disagree")
     most, alone = lanes[max(lanes)], lanes[1].median
     return (
-        f"GTX 1070 Ti: {most.x:g} paths within each warp take {_three(most.median / alone)} times as long as "
-        f"one path, and {warps.x:g} paths, each in whole warps, {_three(warps.median / alone)} times as long."
+        f"GTX 1070 Ti: {most.x:g} paths within each warp take {digits(most.median / alone)} times as long as "
+        f"one path, and {warps.x:g} paths, each in whole warps, {digits(warps.median / alone)} times as long."
     )
 
 
 @found("reduction")
 def _(o):
     names = ("an atomic a number", "a tree in shared memory", "by shuffles, several loads a thread")
-    rates = [_rate(o.last("RTX 4090", name)) for name in names]
+    rates = [speed(o.last("RTX 4090", name)) for name in names]
     return (
         f"An RTX 4090 adds up {rates[0]} of numbers with an atomic for each, {rates[1]} with a tree in each "
         f"block, and {rates[2]} with shuffles and several loads a thread."
@@ -103,7 +103,7 @@ def _(o):
     said = [f"{duration(p.median)} on the {device}" for device, p in zip(o.devices, far, strict=True)]
     ratios = sorted(last.median / first.median for first, last in zip(near, far, strict=True))
     return (
-        f"From a table of {gigabytes} a load takes {_listed(said)}. That is {_span(ratios)} times as long as "
+        f"From a table of {gigabytes} a load takes {listed(said)}. That is {span(ratios)} times as long as "
         f"from a table of {min(p.x for p in near) / 1e3:.0f} KB."
     )
 
@@ -114,7 +114,7 @@ def _(o):
     small, large = (pick(o.series("V100", "pinned, to the device").items())[1] for pick in (min, max))
     return (
         f"RTX 5090: pinned memory sends {pinned / pageable:.1f} times the bytes a second of pageable memory. "
-        f"V100: {small.bytes / 1e3:.0f} KB at {_rate(small)}, {large.bytes / 1e6:.0f} MB at {_rate(large)}."
+        f"V100: {small.bytes / 1e3:.0f} KB at {speed(small)}, {large.bytes / 1e6:.0f} MB at {speed(large)}."
     )
 
 
@@ -123,12 +123,12 @@ def _(o):
     names = {"RTX 4090": "strided copy", "GTX 1070 Ti": "strided read"}
     rows = {device: o.series(device, name) for device, name in names.items()}
     eight, most = (
-        [f"{_percent(row[s].rate / row[1].rate)} on the {device}" for device, row in rows.items()]
+        [f"{percent(row[s].rate / row[1].rate)} on the {device}" for device, row in rows.items()]
         for s in (8, 32)
     )
     return (
-        f"Of the numbers a second at stride 1, {_listed(eight)} are left at stride 8. At stride 32 it is "
-        + (f"{_listed(most)}.")
+        f"Of the numbers a second at stride 1, {listed(eight)} are left at stride 8. At stride 32 it is "
+        + (f"{listed(most)}.")
     )
 
 
@@ -140,7 +140,7 @@ def _(o):
         x = max(rows["naive"])
         naive = rows.pop("naive")[x]
         ways = [f"{naive / times[x]:.1f} times that of “{name}”" for name, times in rows.items()]
-        said.append(f"{device}, side {x:,.0f}: the naive kernel's time is {_listed(ways)}.")
+        said.append(f"{device}, side {x:,.0f}: the naive kernel's time is {listed(ways)}.")
     return " ".join(said)
 
 
@@ -150,7 +150,7 @@ def _(o):
     said = compared([p.median for p in one.values()], [four[x].median for x in one])
     return (
         f"GTX 1070 Ti: one kernel {said} four, from {min(one):,.0f} to {max(one):,.0f} columns. "
-        f"RTX 4090: one kernel moves {_rate(o.last('RTX 4090', 'one kernel'))}."
+        f"RTX 4090: one kernel moves {speed(o.last('RTX 4090', 'one kernel'))}."
     )
 
 
@@ -158,10 +158,10 @@ def _(o):
 def _(o):
     rows = {device: o.series(device, "multiply-adds in a chain") for device in o.devices}
     grows = sorted(row[2.25].rate / row[0.25].rate for row in rows.values() if 2.25 in row)
-    tops = [f"{_rate(max(row.values(), key=lambda p: p.rate))} on the {name}" for name, row in rows.items()]
+    tops = [f"{speed(max(row.values(), key=lambda p: p.rate))} on the {name}" for name, row in rows.items()]
     return (
-        f"With 2.25 FLOP a byte, nine times 0.25, a kernel makes {_span(grows)} times the FLOP a second. "
-        f"The longest chains reach {_listed(tops)}."
+        f"With 2.25 FLOP a byte, nine times 0.25, a kernel makes {span(grows)} times the FLOP a second. "
+        f"The longest chains reach {listed(tops)}."
     )
 
 
@@ -174,8 +174,8 @@ def _(o):
     ]
     best = o.last("B200", "fused, Triton")
     return (
-        f"GTX 1070 Ti, FP32: fused attention {_listed(ways)}. B200: with {best.x:,.0f} tokens it reaches "
-        + (f"{_rate(best)}.")
+        f"GTX 1070 Ti, FP32: fused attention {listed(ways)}. B200: with {best.x:,.0f} tokens it reaches "
+        + (f"{speed(best)}.")
     )
 
 
@@ -183,8 +183,8 @@ def _(o):
 def _(o):
     order, random = (o.last("GTX 1070 Ti", how) for how in ("in order", "at random"))
     return (
-        f"GTX 1070 Ti: from a table of {order.x / 2**30:.3g} GiB, reading in order moves {_rate(order)} and "
-        f"reading at random {_rate(random)}."
+        f"GTX 1070 Ti: from a table of {order.x / 2**30:.3g} GiB, reading in order moves {speed(order)} and "
+        f"reading at random {speed(random)}."
     )
 
 
@@ -194,7 +194,7 @@ def _(o):
     for device in o.devices:
         none, some = (o.last(device, f"{how} checkpoints") for how in ("no", "with"))
         said.append(
-            f"{device}: with checkpoints a step holds {_percent(some.x / none.x)} of the memory and takes "
+            f"{device}: with checkpoints a step holds {percent(some.x / none.x)} of the memory and takes "
             f"{some.median / none.median:.2f} times as long."
         )
     return " ".join(said)
@@ -203,9 +203,9 @@ def _(o):
 @found("memory_by_part")
 def _(o):
     peak = o.series("V100", "peak")
-    said = [f"{_three(peak[x].median / 1e9)} GB with a batch of {x:g}" for x in (min(peak), max(peak))]
-    weights = _three(o.last("V100", "weights").median / 1e9)
-    return f"V100: the weights take {weights} GB, and a step holds at its peak {_listed(said)}."
+    said = [f"{digits(peak[x].median / 1e9)} GB with a batch of {x:g}" for x in (min(peak), max(peak))]
+    weights = digits(o.last("V100", "weights").median / 1e9)
+    return f"V100: the weights take {weights} GB, and a step holds at its peak {listed(said)}."
 
 
 @found("training_memory")
@@ -214,8 +214,8 @@ def _(o):
     cast = volta["autocast, Adam"][0].x / volta["FP32, Adam"][0].x
     short = ada["BF16 throughout"][0].x / ada["FP32"][0].x
     return (
-        f"Of what a step in FP32 holds, autocast holds {_percent(cast)} on the V100, and BF16 throughout "
-        f"{_percent(short)} on the RTX 4090."
+        f"Of what a step in FP32 holds, autocast holds {percent(cast)} on the V100, and BF16 throughout "
+        f"{percent(short)} on the RTX 4090."
     )
 
 
@@ -238,10 +238,10 @@ def _(o):
 def _(o):
     best = {d: s["torch fp8, best shape"][0] for d, s in o.devices.items() if "torch fp8, best shape" in s}
     wmma, wgmma = (o.last("H20", name) for name in ("WMMA from global memory", "wgmma and TMA, FP8"))
-    said = [f"{_rate(p)} on the {device}" for device, p in best.items()]
+    said = [f"{speed(p)} on the {device}" for device, p in best.items()]
     return (
-        f"PyTorch's best product in FP8 reaches {_listed(said)}. "
-        f"H20: {_rate(wmma)} by WMMA from global memory, {_rate(wgmma)} by wgmma and TMA in FP8."
+        f"PyTorch's best product in FP8 reaches {listed(said)}. "
+        f"H20: {speed(wmma)} by WMMA from global memory, {speed(wgmma)} by wgmma and TMA in FP8."
     )
 
 
@@ -249,8 +249,8 @@ def _(o):
 def _(o):
     hand, library = (o.last("H100", name) for name in ("best by hand, BF16", "cuBLAS BF16"))
     return (
-        f"H100: at a side of {hand.x:,.0f} the best kernel by hand makes {_rate(hand)} and cuBLAS "
-        f"{_rate(library)}."
+        f"H100: at a side of {hand.x:,.0f} the best kernel by hand makes {speed(hand)} and cuBLAS "
+        f"{speed(library)}."
     )
 
 
@@ -263,7 +263,7 @@ def _(o):
     ]
     triton = duration(o.last("GTX 1070 Ti", "Triton from Python: queued").median)
     return (
-        f"Queueing a launch in CUDA C++ takes {_listed(queued)}. From Python, with Triton, it takes {triton}."
+        f"Queueing a launch in CUDA C++ takes {listed(queued)}. From Python, with Triton, it takes {triton}."
     )
 
 
@@ -275,7 +275,7 @@ def _(o):
 
     sizes = o.series("GTX 1070 Ti", "one graph")
     said = [faster("GTX 1070 Ti", x) for x in (min(sizes), max(sizes))]
-    return f"GTX 1070 Ti: one graph {_listed(said)}. RTX 4090: one graph {faster('RTX 4090', 10)}."
+    return f"GTX 1070 Ti: one graph {listed(said)}. RTX 4090: one graph {faster('RTX 4090', 10)}."
 
 
 @found("stream_overlap")
@@ -284,8 +284,8 @@ def _(o):
     for device, series in o.devices.items():
         (one,) = series["one stream"]
         best = min(p.median for name, row in series.items() if name != "one stream" for p in row)
-        said.append(f"{_percent(best / one.median)} on the {device}")
-    return f"Of the time of one stream, several streams take {_listed(said)}."
+        said.append(f"{percent(best / one.median)} on the {device}")
+    return f"Of the time of one stream, several streams take {listed(said)}."
 
 
 @found("bias_and_gelu")
@@ -293,7 +293,7 @@ def _(o):
     series = {name: row[0] for name, row in o.devices["RTX 4090"].items()}
     two = series.pop("bias, then F.gelu")
     said = [f"{duration(p.median)} with {name.split(', ')[1]}" for name, p in series.items()]
-    return f"RTX 4090: two operators take {duration(two.median)}, and one kernel {_listed(said)}."
+    return f"RTX 4090: two operators take {duration(two.median)}, and one kernel {listed(said)}."
 
 
 @found("decode_batch")
@@ -317,7 +317,7 @@ def _(o):
             prompt, token = ({p.x: p.median for p in series[name]} for name in ("prefill", "decode"))
             said.append(f"{prompt[4096] / token[4096]:.0f} on the {device}")
     return (
-        f"For a prompt of 4,096 tokens, prefill takes as long as so many steps of decoding: {_listed(said)}."
+        f"For a prompt of 4,096 tokens, prefill takes as long as so many steps of decoding: {listed(said)}."
     )
 
 
@@ -326,6 +326,6 @@ def _(o):
     said = []
     for device in ("H100", "B200"):
         row = {int(name.split()[2]): s[0].x for name, s in o.devices[device].items() if "a token" in name}
-        ends = [f"{_three(row[n])} J with {n:,} at once" for n in (min(row), max(row))]
-        said.append(f"{device}: a token takes {_listed(ends)}.")
+        ends = [f"{digits(row[n])} J with {n:,} at once" for n in (min(row), max(row))]
+        said.append(f"{device}: a token takes {listed(ends)}.")
     return " ".join(said)

@@ -52,7 +52,7 @@ class Taken:
         peak = roof(self.device, point.roof)
         if not peak:
             raise LookupError(point.roof)
-        return f"{_percent(point.rate / peak)} of the {point.roof.upper()} peak"
+        return f"{percent(point.rate / peak)} of the {point.roof.upper()} peak"
 
 
 def found(name):
@@ -71,33 +71,34 @@ def compared(ours, theirs):
     if 0.95 < ratios[0] and ratios[-1] < 1.05:
         return "is as fast, within 5 %, as"
     if ratios[0] >= 1:
-        return f"is {_span(ratios)} times as fast as"
+        return f"is {span(ratios)} times as fast as"
     longer = sorted(1 / ratio for ratio in ratios)
-    return f"takes {_span(longer)} times as long as"
+    return f"takes {span(longer)} times as long as"
 
 
-def _span(sorted_numbers):
+def span(sorted_numbers):
     ends = [f"{n:.1f}" if n < 99.5 else f"{n:,.0f}" for n in (sorted_numbers[0], sorted_numbers[-1])]
     return " to ".join(dict.fromkeys(ends))
 
 
-def _three(number):
+def digits(number):
+    """Three of them, or all before the point."""
     return f"{number:,.0f}" if number >= 99.5 else f"{number:.3g}"
 
 
-def _percent(share):
+def percent(share):
     """86 % and 2.1 %."""
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
 
 
-def _rate(point):
+def speed(point):
     """2.42 TB/s, or TFLOP/s of what is arithmetic."""
     unit = "FLOP/s" if point.flops and point.roof not in ("memory", "pcie") else "B/s"
     size, prefix = (1e12, "T") if point.rate >= 1e12 else (1e9, "G")
-    return f"{_three(point.rate / size)} {prefix}{unit}"
+    return f"{digits(point.rate / size)} {prefix}{unit}"
 
 
-def _listed(parts):
+def listed(parts):
     if not parts:
         raise LookupError("nothing to list")
     *most, last = parts
@@ -125,7 +126,7 @@ def _(t):
     enough = sorted(p.x for p in t.series["four loads at a time"] if p.rate >= one.rate)
     four = f"reach as much from {enough[0]:g} warps on" if enough else "never reach as much"
     return (
-        f"with one load under way in each thread, {one.x:g} warps reach {_rate(one)}, read and written. "
+        f"with one load under way in each thread, {one.x:g} warps reach {speed(one)}, read and written. "
         f"Four loads a thread {four}."
     )
 
@@ -134,7 +135,7 @@ def _(t):
 def _(t):
     most = t.last("the same arithmetic")
     ratio = most.median / t.at("the same arithmetic", 1).median
-    return f"{most.x:g} paths in a warp take {_three(ratio)} times as long as one."
+    return f"{most.x:g} paths in a warp take {digits(ratio)} times as long as one."
 
 
 @found("reduction")
@@ -157,7 +158,7 @@ def _(t):
         f"at a side of {place(naive)} the naive kernel reaches {t.of_peak(naive)}, the register tile "
         f"{t.of_peak(patch)}, PyTorch {t.of_peak(fp32)} and {t.of_peak(bf16)}. TF32, BF16 and FP16 are "
         "formats of the Tensor Cores. FP16 is not drawn: it is within "
-        f"{_percent(apart)} of BF16 at every side."
+        f"{percent(apart)} of BF16 at every side."
     )
 
 
@@ -165,7 +166,7 @@ def _(t):
 def _(t):
     sizes = ((1 << 12, "4 KiB"), (1 << 22, "4 MiB"), (1 << 30, "1 GiB"))
     said = [f"{duration(t.at('one thread', x).median)} from a table of {words}" for x, words in sizes]
-    return f"a load takes {_listed(said)}."
+    return f"a load takes {listed(said)}."
 
 
 @found("host_device_transfer")
@@ -173,15 +174,15 @@ def _(t):
     x = t.largest("pinned, to the device", "pageable, to the device")
     pinned, pageable = (t.at(f"{kind}, to the device", x) for kind in ("pinned", "pageable"))
     return (
-        f"{x / 1e6:,.0f} MB go to the device at {_rate(pinned)} from pinned memory and at "
-        f"{_rate(pageable)} from pageable memory."
+        f"{x / 1e6:,.0f} MB go to the device at {speed(pinned)} from pinned memory and at "
+        f"{speed(pageable)} from pageable memory."
     )
 
 
 @found("copy_bandwidth")
 def _(t):
     ends = [t.first("copy kernel"), t.at("copy kernel", 8), t.last("copy kernel")]
-    said = _listed([f"{_rate(p)} at a stride of {p.x:g}" for p in ends])
+    said = listed([f"{speed(p)} at a stride of {p.x:g}" for p in ends])
     return f"the copy kernel moves {said}, counting only the numbers asked for."
 
 
@@ -223,7 +224,7 @@ def _(t):
         raise LookupError("memory")
     share = low.bytes / low.median / bandwidth
     return (
-        f"at {low.x:g} FLOP a byte the multiply-adds use {_percent(share)} of the peak bandwidth. At "
+        f"at {low.x:g} FLOP a byte the multiply-adds use {percent(share)} of the peak bandwidth. At "
         f"{high.x:g} FLOP a byte they reach {t.of_peak(high)}, and the register-tiled product reaches "
         f"{t.of_peak(t.last('matmul_register_tiled'))}."
     )
@@ -245,8 +246,8 @@ def _(t):
     theirs = t.at("torch bf16", x)
     share = t.at(best, x).rate / theirs.rate
     return (
-        f"at a side of {x:,.0f} the first kernel makes {_rate(first)} and the fastest, "
-        f"“{in_words(best)}”, {_rate(t.at(best, x))}. That is {_percent(share)} of PyTorch's {_rate(theirs)}."
+        f"at a side of {x:,.0f} the first kernel makes {speed(first)} and the fastest, "
+        f"“{in_words(best)}”, {speed(t.at(best, x))}. That is {percent(share)} of PyTorch's {speed(theirs)}."
     )
 
 
@@ -255,22 +256,22 @@ def _(t):
     none = t.first("no checkpoints")
     name, least = min(((name, t.first(name)) for name in t.series), key=lambda pair: pair[1].x)
     return (
-        f"without checkpoints a step holds {_three(none.x)} GB and takes {duration(none.median)}. The least "
-        f"is {_three(least.x)} GB, in {duration(least.median)}, with {name}."
+        f"without checkpoints a step holds {digits(none.x)} GB and takes {duration(none.median)}. The least "
+        f"is {digits(least.x)} GB, in {duration(least.median)}, with {name}."
     )
 
 
 @found("training_memory")
 def _(t):
-    said = [f"{name.removesuffix(', Adam')}: {_three(t.first(name).x)} GB" for name in t.series]
+    said = [f"{name.removesuffix(', Adam')}: {digits(t.first(name).x)} GB" for name in t.series]
     return f"what a step holds at its peak, with Adam. {'; '.join(said)}."
 
 
 @found("memory_by_part")
 def _(t):
     x = t.largest(*t.series)
-    said = [f"{name} {_three(t.at(name, x).median / 1e9)} GB" for name in t.series]
-    return f"with {x:g} sequences in the batch, {_listed(said)}."
+    said = [f"{name} {digits(t.at(name, x).median / 1e9)} GB" for name in t.series]
+    return f"with {x:g} sequences in the batch, {listed(said)}."
 
 
 @found("training_by_format")
@@ -282,7 +283,7 @@ def _(t):
         for name in t.series
         if name != "fp32"
     ]
-    return f"for a step at a width of {x:,.0f}, {_listed(said)}."
+    return f"for a step at a width of {x:,.0f}, {listed(said)}."
 
 
 @found("matmul_in_eight_bits")
@@ -334,7 +335,7 @@ def _(t):
 @found("decode_batch")
 def _(t):
     points = [t.first("cuda: a step"), t.at("cuda: a step", 128), t.last("cuda: a step")]
-    return f"a step takes {_listed([f'{duration(p.median)} for a batch of {p.x:g}' for p in points])}."
+    return f"a step takes {listed([f'{duration(p.median)} for a batch of {p.x:g}' for p in points])}."
 
 
 @found("prefill_and_decode")
@@ -346,4 +347,4 @@ def _(t):
 
 @found("energy")
 def _(t):
-    return f"joules a call: {'; '.join(f'{name} {_three(t.first(name).x)}' for name in t.series)}."
+    return f"joules a call: {'; '.join(f'{name} {digits(t.first(name).x)}' for name in t.series)}."
