@@ -17,7 +17,6 @@ from typing import Any
 from urllib.parse import urljoin
 
 from bs4 import BeautifulSoup, Tag
-from bs4.element import NavigableString
 from jinja2 import Template
 from markdownify import MarkdownConverter
 from nbformat import NotebookNode
@@ -147,6 +146,8 @@ def plain(soup: BeautifulSoup, address: str) -> list[str]:
         figure.replace_with(paragraph(soup, f"(In the book a picture moves here: {asked})"))
     for useless in soup.select(NOT_TEXT):
         useless.decompose()
+    for number in soup.select(".footnote-reference"):
+        number.replace_with(f"[{number.get_text()}]")
     for link in soup.find_all("a"):
         target = str(link.get("href", ""))
         if "://" not in target:
@@ -163,9 +164,7 @@ def plain(soup: BeautifulSoup, address: str) -> list[str]:
 
 
 def paragraph(soup: BeautifulSoup, text: str) -> Tag:
-    made = soup.new_tag("p")
-    made.append(NavigableString(text))
-    return made
+    return soup.new_tag("p", string=text)
 
 
 def pieces(text: str) -> list[tuple[int | None, str]]:

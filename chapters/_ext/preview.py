@@ -1,4 +1,5 @@
-"""What a link leads to, in a sentence: a term's definition as the title of every link to the glossary.
+"""What a link leads to, in a sentence: a term's definition as the title of every link to the glossary, and a
+footnote's text as that of its number.
 
 chapters/_static/preview.js shows it beside the link, for a pointer, a finger and a keyboard. Without
 JavaScript it is a link with a title. Numbers of the registry have theirs from spec_role.py.
@@ -44,6 +45,12 @@ def shortened(text: str) -> str:
 def add_titles(app, doctree, docname) -> None:
     if app.builder.format != "html":
         return
+    notes = {note["ids"][0]: shortened(plain(note)) for note in doctree.findall(nodes.footnote)}
+    for number in list(doctree.findall(nodes.footnote_reference)):  # written without a title
+        link = nodes.reference(refid=number["refid"], internal=True, reftitle=notes[number["refid"]])
+        link += nodes.superscript("", number.astext())
+        link["classes"].append("footnote-reference")
+        number.replace_self(link)
     told = None
     for link in doctree.findall(nodes.reference):
         if not any("std-term" in node.get("classes", ()) for node in link.findall(nodes.inline)):

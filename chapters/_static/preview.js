@@ -1,8 +1,9 @@
-// A number says where it is from and a term what it means, beside the link: for a pointer that rests on it, a tap, and
-// Enter or Space. The link's own target (the registry's row, the glossary) is the link inside the box. Without this
-// script they are links with a title.
+// A number says where it is from, a term what it means and a footnote's number what it says, beside the link: for a pointer
+// that rests on it, a tap, and Enter or Space. The link's own target (the registry's row, the glossary, the note) is the
+// link inside the box. Without this script they are links with a title.
 (() => {
-  const links = document.querySelectorAll("a.spec[title], a.term[title]");
+  const links = document.querySelectorAll("a.spec[title], a.term[title], a.footnote-reference[title]");
+  const places = { term: "In the glossary", spec: "In the registry", "footnote-reference": "With the other notes" };
   if (!links.length || !HTMLElement.prototype.showPopover) return;
 
   const box = document.createElement("span");
@@ -32,7 +33,7 @@
       box.setAttribute("aria-label", `About ${link.textContent}`);
       said.textContent = link.dataset.preview;
       more.href = link.href;
-      more.textContent = link.classList.contains("term") ? "In the glossary" : "In the registry";
+      more.textContent = places[Object.keys(places).find(kind => link.classList.contains(kind))];
       box.showPopover();
       place(link);
       shown = link;

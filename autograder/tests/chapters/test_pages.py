@@ -131,6 +131,16 @@ def test_a_term_tells_its_meaning_to_a_finger(opened):
     assert said.locator("a").get_attribute("href").endswith("glossary.html#term-latency")
 
 
+def test_a_footnotes_number_tells_the_note_to_a_keyboard_and_leads_to_it(opened):
+    page = opened("chapters/11-choosing.html")
+    number = page.locator("a.footnote-reference").first
+    note = page.locator(number.get_attribute("href"))
+    number.focus()
+    page.keyboard.press("Enter")
+    told = page.locator("#preview [role=status]").inner_text()
+    assert len(told) > 20 and told in note.inner_text() and note.is_visible()
+
+
 def test_light_or_dark_is_settled_before_the_themes_script_comes(browser, address):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()

@@ -21,7 +21,8 @@ from workshop import elsewhere
 
 PAGE = """<article><section id="costs"><h1>5. Costs<a class="headerlink" href="#costs">#</a></h1>
 <p>A card costs $2 an hour, its door is <a class="spec" href="specs.html#x">3.35 TB/s</a> wide
-<span id="id1">[<a href="references.html#id7">Boehm, 2022</a>]</span>, and 2 * 3 * 4 is 24.</p>
+<span id="id1">[<a href="references.html#id7">Boehm, 2022</a>]</span>, and 2 * 3 * 4 is 24.<a class="footnote-reference"
+href="#note" id="id2" title="Of this card."><sup>1</sup></a></p>
 <div class="cell source-cell-1 docutils container"><div class="cell_output"><svg></svg></div></div>
 <p>So <span class="math notranslate nohighlight">\\(a_1 * b_2\\)</span> is</p>
 <div class="math notranslate nohighlight">\\[x_{ij} = \\$3\\]</div>
@@ -32,6 +33,7 @@ PAGE = """<article><section id="costs"><h1>5. Costs<a class="headerlink" href="#
 <details class="sd-dropdown"><summary>Answer<svg></svg></summary><div><p>Four.</p></div></details>
 <details class="solution"><summary>Solution</summary><p>Two.</p>
 <div class="cell source-cell-4 docutils container"><pre>shown()</pre></div><p>So.</p></details>
+<aside class="footnote" id="note"><span class="label">[<a href="#id2">1</a>]</span><p>Of this card.</p></aside>
 <table><thead><tr><th>GPU</th><th>GB</th></tr></thead><tbody><tr><td>T4</td><td>16</td></tr></tbody></table>
 </section></article>"""
 CELLS = [
@@ -58,7 +60,7 @@ def test_every_cell_of_the_source_stands_once_and_in_order_and_what_the_book_hid
 def test_the_text_is_plain_markdown_and_only_formulas_keep_a_bare_dollar():
     text = "\n\n".join(cell.source for cell in made() if cell.cell_type == "markdown")
     assert "# 5. Costs\n" in text and r"costs \$2 an hour" in text and "3.35 TB/s wide" in text
-    assert "[Boehm, 2022]" in text and r"2 \* 3 \* 4" in text
+    assert "[Boehm, 2022]" in text and r"2 \* 3 \* 4 is 24.[1]" in text and "[1]\n\nOf this card." in text
     assert "$a_1 * b_2$" in text and "$$\nx_{ij} = \\$3\n$$" in text
     assert "> **Careful**\n>\n> First.\n>\n> - second" in text
     assert "<details><summary>Answer</summary>\n\nFour.\n\n</details>" in text
