@@ -138,7 +138,7 @@ def test_a_footnotes_number_tells_the_note_to_a_keyboard_and_leads_to_it(opened)
     number.focus()
     page.keyboard.press("Enter")
     told = page.locator("#preview [role=status]").inner_text()
-    assert len(told) > 20 and told in note.inner_text() and note.is_visible()
+    assert len(told) > 20 and told in note.text_content() and note.is_visible()
 
 
 def test_light_or_dark_is_settled_before_the_themes_script_comes(browser, address):
