@@ -257,8 +257,8 @@ def random_reads(measurement):
         alt=f"How many times as long a number takes as in a table read in order. {said}. A dashed line at 8: "
         "a sector of 32 bytes for each number of 4.",
         caption="Blue: live, this CPU, where small tables stay in its caches. Gold: published, a table of "
-        "256 MiB on a GPU. Sectors explain a factor of 8 there, and the strided read keeps to it; at random "
-        "a number costs four times as much again.",
+        "256 MiB. Sectors explain a factor of 8 there, and the strided read keeps to it; at random a number "
+        "of the GTX 1070 Ti takes four times as long again.",
         evidence=["live", "published"],
     )
 
