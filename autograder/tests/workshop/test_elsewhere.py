@@ -21,8 +21,8 @@ from workshop import elsewhere
 
 PAGE = """<article><section id="costs"><h1>5. Costs<a class="headerlink" href="#costs">#</a></h1>
 <p>A card costs $2 an hour, its door is <a class="spec" href="specs.html#x">3.35 TB/s</a> wide
-<span id="id1">[<a href="references.html#id7">Boehm, 2022</a>]</span>, and 2 * 3 * 4 is 24.<a class="footnote-reference"
-href="#note" id="id2" title="Of this card."><sup>1</sup></a></p>
+<span id="id1">[<a href="references.html#id7">Boehm, 2022</a>]</span>, and 2 * 3 * 4 is 24.<a
+class="footnote-reference" href="#note" id="id2" title="Of this card."><sup>1</sup></a></p>
 <div class="cell source-cell-1 docutils container"><div class="cell_output"><svg></svg></div></div>
 <p>So <span class="math notranslate nohighlight">\\(a_1 * b_2\\)</span> is</p>
 <div class="math notranslate nohighlight">\\[x_{ij} = \\$3\\]</div>
@@ -33,7 +33,7 @@ href="#note" id="id2" title="Of this card."><sup>1</sup></a></p>
 <details class="sd-dropdown"><summary>Answer<svg></svg></summary><div><p>Four.</p></div></details>
 <details class="solution"><summary>Solution</summary><p>Two.</p>
 <div class="cell source-cell-4 docutils container"><pre>shown()</pre></div><p>So.</p></details>
-<aside class="footnote" id="note"><span class="label">[<a href="#id2">1</a>]</span><p>Of this card.</p></aside>
+<aside class="footnote" id="note"><span>[<a href="#id2">1</a>]</span><p>Of this card.</p></aside>
 <table><thead><tr><th>GPU</th><th>GB</th></tr></thead><tbody><tr><td>T4</td><td>16</td></tr></tbody></table>
 </section></article>"""
 CELLS = [
