@@ -294,7 +294,7 @@ def test_the_numbers_of_the_takeaways_are_computed():
     boxes = re.findall(r":::\{admonition\} Takeaway (.*?) :::", text())
     per_sm = 700 / GPU["boost_clock"].si * GPU["memory_bandwidth"].si / GPU["sms"].value
     even = 1 / GPU["pcie_each_way"].si / (1 / CPU["peak_fp32"].si - 1 / GPU["peak_fp32"].si)
-    wait = f"{700e9 / GPU['boost_clock'].si:.0f} ns × {GPU['memory_bandwidth'].si / 1e12} TB/s"
+    wait = f"{700e9 / GPU['boost_clock'].si:.1f} ns × {GPU['memory_bandwidth'].si / 1e12} TB/s"
     assert f"{wait}, or {per_sm:,.0f} bytes" in boxes[1] and f"{per_sm / 128:.0f} warps" in boxes[1]
     all_, fewer = (figures().resident_warps(registers, 0, 256) for registers in (32, 33))
     assert f"With 32 registers a thread {all_} warps fit an SM of an H100, with 33 only {fewer}" in boxes[2]

@@ -124,7 +124,12 @@ def _(t):
 def _(t):
     one = max(t.series["a load at a time"], key=lambda p: p.rate)
     enough = sorted(p.x for p in t.series["four loads at a time"] if p.rate >= one.rate)
-    four = f"reach as much from {enough[0]:g} warps on" if enough else "never reach as much"
+    best = max(t.series["four loads at a time"], key=lambda p: p.rate)
+    four = (
+        f"reach as much from {enough[0]:g} warps on, and {speed(best)} at best"
+        if enough
+        else "never reach as much"
+    )
     return (
         f"with one load under way in each thread, {one.x:g} warps reach {speed(one)}, read and written. "
         f"Four loads a thread {four}."
