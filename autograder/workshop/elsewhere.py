@@ -63,9 +63,10 @@ if missing:
     {%- endif %}
     install = [sys.executable, "-m", "pip", "install", "--quiet"]
     # What this kernel has imported (in Colab, NumPy) stays: updated, it would be half old and half new.
+    # A half-removed package has no name.
     modules = importlib.metadata.packages_distributions()
     files = {name.partition(".")[0] for name, one in sys.modules.items() if getattr(one, "__file__", None)}
-    loaded = {name for module in files & modules.keys() for name in modules[module]}
+    loaded = {name for module in files & modules.keys() for name in modules[module] if name}
     loaded = {re.sub("[-_.]+", "-", name).lower(): importlib.metadata.version(name) for name in loaded}
     tested = beside[-1].with_name("constraints.txt") if beside else pathlib.Path("constraints.txt")
     if tested.exists():  # the versions that the course was tested with
