@@ -39,6 +39,9 @@
   // Where a figure is drawn twice, the style sheet chooses by the width of the screen.
   for (const drawing of all("svg.narrow")) drawing.parentElement.classList.add("two-drawings");
 
+  // Chromium makes no place in a PDF of a footnote's number, so the note does not lead back to it.
+  for (const back of all("a[role=doc-backlink]")) back.replaceWith(...back.childNodes);
+
   // Names.
   for (const image of all("img:not([src^='data:'])")) image.setAttribute("src", new URL(image.getAttribute("src"), `${home}${page}.html`).href);
   for (const link of all("a[href]")) {
