@@ -97,7 +97,7 @@ def main():
         if report.score != report.max:
             sys.exit(
                 f"{name}: its reference solution gets {report.score:g} of {report.max:g} points; run pytest "
-                "autograder/tests/tasks/test_tasks.py"
+                "autograder/tests/tasks/test_right_answers.py"
             )
         found, cells = corpus(name), []
         for key, total, bound in separations(task, report):
