@@ -450,6 +450,14 @@ def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weigh
     assert b200[63.8] > h100[63.92] and b200[127.5] < h100[127.6]  # "falls back at 128 requests"
 
 
+def test_a_token_read_costs_about_a_two_hundredth_of_one_written():
+    for record in measure.records("prefill_and_decode"):
+        took = {(p.series, p.x): p.median for p in record.points}
+        prompt, token = took["cuda: prefill", 256], took["cuda: decode", 256]
+        assert 1.05 < prompt / token < 1.45 and 256 * token / prompt == pytest.approx(200, rel=0.2)
+    says("1.1 to 1.4 times as long as the one token", "about a two-hundredth of a token written")
+
+
 def test_the_thresholds_of_serving():
     """Products, then caches: from ridge rows on the products are compute-bound, and the step is while the
     caches of a request are shorter than its FLOP.
@@ -460,6 +468,9 @@ def test_the_thresholds_of_serving():
         for batch in (1, 300, 10_000):
             assert 2 * n * batch / PEAK > batch * (context - 1) * k / BANDWIDTH
             assert 2 * n * batch / PEAK < batch * (context + 1) * k / BANDWIDTH
+    each = 2 * 7e9 + 32 * 4 * 1000 * 4096  # FLOP that a further request of 1,000 tokens brings
+    assert round(each / 1e9, 1) == 14.5 and int(14e9 / 524_288_000) + 1 == 27
+    says("14.5 GFLOP and 0.52 GB", "27 requests of 1,000 tokens", "s_limit is 90 tokens")
 
 
 def test_a_prompt_in_chunks(monkeypatch):
