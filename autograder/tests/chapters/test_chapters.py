@@ -30,8 +30,8 @@ memory-bound; mixture of experts; MXFP8; NVFP4; offload; overhead-bound; paged a
 special-function unit; speculative decoding; straggler; Tensor Memory; thread-block cluster;
 time to first token; TMA; warp-group MMA""".replace("\n", " ").split("; ")  # what readers look up
 # Letters explained beside their one formula: C, A, i, j, k of a product; speeds S and P, buffers S; training
-# tokens D; coordinates x, y, z of the moon; the interval T of chapter 11
-SAID_BESIDE = set("CAijkSPDxyzT")
+# tokens D; coordinates x, y, z of the moon; the interval T of chapter 11; R, f and w of chapter 10
+SAID_BESIDE = set("CAijkSPDxyzTRfw")
 PICTURES = ("short of door", "short of students", "corridor")  # pictures that once stood for a term
 FILLER = (
     "in this chapter we",

@@ -92,6 +92,12 @@ def test_both_all_reduces_send_the_bytes_that_the_chapter_derives(ranks):
         assert through_one == n - 1 and ring == pytest.approx(2 * (n - 1) / n)
 
 
+def test_the_buffers_that_the_page_states_are_those_of_the_ring():
+    for n, said in ((4, "1.5 buffers with four ranks"), (8, "With 8 ranks that is 1.75 buffers")):
+        steps = len(figures().ring_steps(n)) - 1  # each sends one part of n
+        assert f"{steps / n:g} buffers" in said and said in TEXT
+
+
 @pytest.mark.slow
 def test_a_ring_that_forgets_to_add_is_noticed(ranks):
     names = run("def through_one", "def trial")
@@ -117,6 +123,15 @@ def test_the_wires(capsys):
     step = 6 * 7e9 * 8192 / SPEED
     assert round(step, 2) == 0.87
     assert round(times["NVLink 4"] / step / 10) == 6 and round(times["400 Gbit/s network"] / step / 10) == 56
+
+
+def test_ten_small_buffers_take_longer_than_one(capsys):
+    run("def ring_time", "links = {", "for buffer in size", h100=H100)
+    printed = capsys.readouterr().out
+    assert " 3.6 MB: 0.15 ms, 91% of it latency\n 36.0 MB: 0.28 ms, 50%" in printed
+    small, large = (14 * (10e-6 + size / 8 / NVLINK) for size in (3.6e6, 36e6))
+    assert (round(1e4 * small, 2), round(1e3 * large, 2)) == (1.54, 0.28)
+    assert "3.6 MB would take 1.54 ms, and one of 36 MB takes 0.28" in TEXT
 
 
 def test_eight_gpus_of_a_machine_share_the_trip(capsys):
@@ -274,7 +289,9 @@ def test_the_pipelines_that_are_drawn():
 
 
 def limits(capsys):
-    names = run("def ridges", "limits = {", "def least_tokens", h100=H100, specs=specs, figure=figures())
+    names = run("def ridges", "P_block = attention", h100=H100, specs=specs, figure=figures())
+    capsys.readouterr()
+    names = run("limits = {", "limits.items()", "def least_tokens", **names)
     return names, capsys.readouterr().out
 
 
@@ -293,6 +310,15 @@ def test_the_limits_follow_from_flops_and_bytes(capsys):
     b200 = specs.get("b200")
     assert least(1, b200, 72) == 2500 and least(72, b200, 72) == 45000 / 72 and least(4, b200, 72) == 625
     assert (names["most_ways"](H100, 8), round(names["most_ways"](b200, 72))) == (8, 19)
+    assert rows["million parameters a stage"][1] == "324" and 9 < block / 324e6 < 10.5  # "ten times as many"
+    assert rows["tensor ways, at most"] == ["22.1", "2.5", "19.5", "1.1"]
+    assert "2,199 tokens a GPU over NVLink" in TEXT and "an eighth of that, 2,474" in TEXT
+    assert "a part needs 1,237 tokens" in TEXT
+
+
+def test_half_the_tokens_leave_200_of_490_milliseconds_to_see():
+    backward, exchange = 1e3 * 4 * 7e9 * 4096 / SPEED, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
+    assert (round(backward), round(exchange)) == (290, 490) and "at least 200 of them" in TEXT
 
 
 def test_llama_3_is_solved(capsys):
@@ -302,6 +328,16 @@ def test_llama_3_is_solved(capsys):
     assert printed["gradients, of backward"] == f"{6 / 4 * H100['peak_bf16'].si / 50e9 / 131072:.0%}" == "23%"
     assert printed["bubble, v = 1"] == "48%" and printed["bubble, v = 8"] == f"{15 / 143:.0%}"
     assert printed["tensor, 8 ways, of a step"] == "24%"
+    alone, shared = names["least_tokens"](1, H100, 8), names["least_tokens"](128, H100, 8)
+    assert [round(tokens) for tokens in (alone, shared, 1.5 * shared)] == [2474, 155, 232]
+    assert 16 * 8192 / 128 == 1024 and 25e9 < 8 * names["P_block"] < 26e9
+
+
+def test_the_cut_for_512_gpus_leaves_out_the_same_factor(capsys):
+    names, _ = limits(capsys)
+    exec(cell("state: {16 * 70e9"), names)
+    ways = names["nvlink"] * 0.4 * 16 * 8192 / (6 * 856e6 / 8)
+    assert f"tensor parallelism: +{ways:.0%}\n" in capsys.readouterr().out
 
 
 def test_the_pages_worked_numbers(capsys):
@@ -428,4 +464,5 @@ def test_the_efficiencies(capsys):
 def test_the_quiz():
     grown = {stage: sum(vram.zero_bytes(13e9, 8, stage).values()) / 1e9 for stage in range(4)}
     assert grown == pytest.approx({0: 208, 1: 71.5, 2: 48.75, 3: 26})
+    assert f"sends gradients four times and weights once, {4 * 2 + 2} P" in TEXT
     assert round(280e9 / NVLINK, 2) == 0.62 and 280e9 / NETWORK == 5.6
