@@ -181,8 +181,8 @@ def checkpoints(counted, theory, whole):
         fig,
         alt="Peak of kept megabytes against the number of checkpointed segments, counted on this machine. "
         f"{said}. Without: {whole:.3g}.",
-        caption=f"Live bytes, theory dashed: {best} segments keep the least, {counted[best] / whole:.0%} of "
-        "the bytes. With fewer the recomputed segment is too large, with more there are too many inputs.",
+        caption=f"Live bytes, theory dashed: {best} segments keep the least, a {whole / counted[best]:.0f}th "
+        "of the bytes. With fewer the recomputed segment is too large, with more there are too many inputs.",
         evidence=["live", "theory"],
     )
 
