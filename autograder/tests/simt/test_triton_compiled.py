@@ -6,7 +6,6 @@ import sys
 
 import pytest
 import torch
-from torch import _inductor as inductor
 
 import warplab
 from warplab.simt.frontends import triton_hook
@@ -103,7 +102,7 @@ def test_torch_compile_takes_a_launch_along(backend):
 
     torch.compiler.reset()
     x = torch.rand(1000)
-    with inductor.config.patch(cpu_backend=backend, compile_threads=1):
+    with torch._inductor.config.patch(cpu_backend=backend, compile_threads=1):
         assert torch.equal(torch.compile(twice, fullgraph=True)(x), 2 * x + 1)
 
 
@@ -118,7 +117,7 @@ def test_the_triton_that_torch_compile_writes_runs_on_the_engine(monkeypatch):
     monkeypatch.setattr(triton_hook, "run", noted)
     torch.compiler.reset()
     x = torch.randn(20, 100, requires_grad=True)
-    with inductor.config.patch(cpu_backend="triton", compile_threads=1, force_disable_caches=True):
+    with torch._inductor.config.patch(cpu_backend="triton", compile_threads=1, force_disable_caches=True):
         torch.compile(lambda x: torch.softmax(x, 1).square().sum())(x).backward()
     found, x.grad = x.grad, None
     torch.softmax(x, 1).square().sum().backward()
