@@ -312,18 +312,7 @@ TABLE = [
             one_warp(shared_stride, f(32), stride),
             banks(1, w, w - 1) | banks(1, w, w - 1, "store"),
         )
-        for stride, w in [
-            (1, 1),
-            (2, 2),
-            (3, 1),
-            (4, 4),
-            (6, 2),
-            (8, 8),
-            (16, 16),
-            (31, 1),
-            (32, 32),
-            (33, 1),
-        ]
+        for stride, w in {1: 1, 2: 2, 3: 1, 4: 4, 6: 2, 8: 8, 16: 16, 31: 1, 32: 32, 33: 1}.items()
     ],
     (
         "a column of a tile of 32 x 32: 32 lanes in one bank",
@@ -467,30 +456,28 @@ def turns(blocks, threads, divisor=32, who=0, sample=None):
     return p.busiest_warp_instructions, p.warp_instructions
 
 
-def test_the_busiest_warp_is_the_one_that_goes_round_ten_times_while_the_others_go_once():
-    assert turns(2, 128) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
-    assert turns(2, 128, who=6) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)  # whichever it is
-
-
-def test_where_all_warps_do_the_same_the_busiest_has_its_share():
-    assert turns(2, 128, divisor=256) == (TEN_TURNS, 8 * TEN_TURNS)
-    assert turns(2, 128, who=99) == (ONE_TURN, 8 * ONE_TURN)
-
-
-def test_one_lane_that_goes_on_keeps_its_warp_busy_and_no_other():
-    assert turns(2, 128, divisor=1, who=40) == (TEN_TURNS, TEN_TURNS + 7 * ONE_TURN)
-
-
-def test_a_block_that_is_no_multiple_of_a_warp_starts_a_warp_of_its_own():
-    # 48 threads are a warp and a half: lanes 32 to 63 are the second warp of block 0
-    # and the first 16 lanes of block 1
-    assert turns(2, 48, who=1) == (TEN_TURNS, 2 * TEN_TURNS + 2 * ONE_TURN)
-
-
-@pytest.mark.parametrize("who", [0, 1100, 2399])
-def test_the_busiest_warp_may_be_in_any_chunk_of_the_grid(who):
+BUSIEST = [  # what, the launch, the busiest warp's instructions, and how many other warps do one turn and ten
+    ("the first warp", dict(blocks=2, threads=128), TEN_TURNS, 7, 0),
+    ("whichever it is", dict(blocks=2, threads=128, who=6), TEN_TURNS, 7, 0),
+    ("all alike", dict(blocks=2, threads=128, divisor=256), TEN_TURNS, 0, 7),
+    ("all alike and short", dict(blocks=2, threads=128, who=99), ONE_TURN, 7, 0),
+    ("one lane alone", dict(blocks=2, threads=128, divisor=1, who=40), TEN_TURNS, 7, 0),
+    # lanes 32 to 63 are the second warp of block 0, of half a warp, and the first 16 lanes of block 1
+    ("a warp and a half a block", dict(blocks=2, threads=48, who=1), TEN_TURNS, 2, 1),
     # a chunk is 32,768 lanes: 600 blocks of 4 warps are 3 chunks of 256, 256 and 88 blocks
-    assert turns(600, 128, who=who) == (TEN_TURNS, TEN_TURNS + 2399 * ONE_TURN)
+    *(
+        (f"in chunk {i}", dict(blocks=600, threads=128, who=who), TEN_TURNS, 2399, 0)
+        for i, who in enumerate((0, 1100, 2399))
+    ),
+    # of a sample the total is scaled and the most is not; block 0 is not in it: 50, 150 ...
+    ("in a sample", dict(blocks=600, threads=128, divisor=128 * 600, sample=6), TEN_TURNS, 0, 2399),
+    ("not in a sample", dict(blocks=600, threads=128, who=0, sample=6), ONE_TURN, 2399, 0),
+]
+
+
+@pytest.mark.parametrize("what, launch, busiest, once, often", BUSIEST, ids=[row[0] for row in BUSIEST])
+def test_the_busiest_warp_and_the_sum_of_all(what, launch, busiest, once, often):
+    assert turns(**launch) == (busiest, busiest + once * ONE_TURN + often * TEN_TURNS)
 
 
 def test_a_guarded_return_is_a_branch_and_one_instruction():
@@ -514,14 +501,6 @@ def test_a_guarded_return_is_a_branch_and_one_instruction():
     p = summary(machine, counters, SM_90, resources=False)
     # mov, setp and the guard by 32 lanes; ret by the 8 that leave; add and ret by the 24 that stay
     assert (p.warp_instructions, p.busiest_warp_instructions) == (6, 6)
-
-
-def test_a_sample_is_scaled_in_total_and_not_in_its_busiest_warp():
-    assert turns(600, 128, divisor=128 * 600, sample=6) == (TEN_TURNS, 2400 * TEN_TURNS)
-    assert turns(600, 128, who=0, sample=6) == (
-        ONE_TURN,
-        2400 * ONE_TURN,
-    )  # block 0 is not in the sample: 50, 150 ...
 
 
 @cuda.jit

@@ -3,7 +3,6 @@
 import warnings
 
 import numpy as np
-import pytest
 from numba import cuda
 
 import warplab
@@ -76,30 +75,6 @@ extern "C" __global__ void k(float** table, float* out)
     table = np.array([int(x.device_ctypes_pointer.value)], np.int64)
     (text,) = warned(lambda: warplab.cuda_kernel(source, "k")[1, 32](table, np.zeros(32, np.float32)))
     assert "writes element [0] of device array" in text
-
-
-def test_threads_that_write_what_is_there_already_do_not_conflict():
-    @cuda.jit
-    def mark(x, found):
-        i = cuda.grid(1)
-        found[x[i]] = 1
-        if i % 3 == 0:
-            found[x[i]] = 1
-
-    assert warned(lambda: mark[4, 64](np.arange(256) % 7, np.zeros(7, np.int32))) == []
-
-
-@pytest.mark.parametrize("order, silent", [("__threadfence();", True), ("", False)])
-def test_a_flag_orders_only_behind_a_fence(order, silent):
-    source = f"""
-extern "C" __global__ void k(volatile int* flag, float* x) {{
-    if (blockIdx.x == 0) {{ x[1] = 42; {order} *flag = 7; }}
-    else {{ while (*flag != 7) {{}} x[0] = x[1]; }}
-}}"""
-    texts = warned(
-        lambda: warplab.cuda_kernel(source, "k")[2, 1](np.zeros(1, np.int32), np.zeros(2, np.float32))
-    )
-    assert (texts == []) is silent
 
 
 def test_every_launch_is_judged_alone():

@@ -18,28 +18,6 @@ def f32(*shape):
 
 
 @cuda.jit
-def add(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
-
-
-@pytest.mark.parametrize("n", [1, 31, 33, 100_003])
-def test_add_matches_numpy_for_every_tail(n):
-    a, b, out = f32(n), f32(n), np.full(n, np.nan, np.float32)
-    add[-(-n // 128), 128](a, b, out)
-    np.testing.assert_array_equal(out, a + b)
-
-
-@pytest.mark.parametrize("threads", [1, 33, 1024])
-def test_block_sizes_that_are_not_a_multiple_of_the_warp_run_every_thread(threads):
-    n = 3 * threads
-    a, b, out = f32(n), f32(n), np.zeros(n, np.float32)
-    add[3, threads](a, b, out)
-    np.testing.assert_array_equal(out, a + b)
-
-
-@cuda.jit
 def indices(out):
     x, y, z = cuda.grid(3)
     if x < out.shape[2] and y < out.shape[1] and z < out.shape[0]:

@@ -68,67 +68,6 @@ def test_a_mistake_in_a_round_is_found(rounds, mistake, error, said):
         rounds[1, 64](np.zeros(64, np.float32), np.zeros(32, np.float32), mistake)
 
 
-RING = """
-#include <cuda/barrier>
-using Barrier = cuda::barrier<cuda::thread_scope_block>;
-extern "C" __global__ void ring(const int* x, int* y, int n, int mistake)
-{
-    __shared__ Barrier full[2], empty[2];
-    __shared__ int slots[2][32];
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    if (threadIdx.x == 0)
-        for (int i = 0; i < 2; i++) {
-            init(full + i, 96);
-            init(empty + i, 96);
-        }
-    __syncthreads();
-    if (warp == 0) {
-        for (int i = 0; i < n; i++) {
-            if (mistake != 1) empty[i % 2].arrive_and_wait();
-            slots[i % 2][lane] = x[32 * i + lane];
-            full[i % 2].arrive();
-        }
-    } else {
-        empty[0].arrive();
-        empty[1].arrive();
-        for (int i = 0; i < n; i++) {
-            if (mistake != 2) full[i % 2].arrive_and_wait();
-            int sum = slots[i % 2][lane] + slots[i % 2][31 - lane];
-            if (mistake != 3 || warp == 1) empty[i % 2].arrive();
-            y[(64 * i) + threadIdx.x - 32] = warp * sum;
-        }
-    }
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def ring():
-    return warplab.cuda_kernel(RING, "ring")
-
-
-@pytest.mark.slow
-def test_a_warp_produces_for_two_through_a_ring_of_barriers(ring):
-    x, y = np.arange(5 * 32, dtype=np.int32).reshape(5, 32) ** 2, np.zeros((5, 2, 32), np.int32)
-    ring[3, 96](x, y, 5, 0)
-    sums = x + x[:, ::-1]
-    np.testing.assert_array_equal(y, np.stack([sums, 2 * sums], axis=1))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "mistake, error, said",
-    [
-        (1, warplab.BarrierMisuse, r"ring.cu:19: .* arrives at full\[0\] .* nobody has waited for phase 0"),
-        (2, warplab.BarrierMisuse, r"ring.cu:27: .* arrives at empty\[0\]"),
-        (3, warplab.NoProgress, r"mbarrier empty\[.* of 96 arrivals"),
-    ],
-)
-def test_a_mistake_in_a_ring_is_found(ring, mistake, error, said):
-    with pytest.raises(error, match=said):
-        ring[1, 96](np.zeros(160, np.int32), np.zeros(320, np.int32), 5, mistake)
-
-
 FETCH = """
 #include <cuda/barrier>
 #include <cooperative_groups.h>

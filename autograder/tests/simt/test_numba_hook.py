@@ -111,20 +111,6 @@ def test_a_kernel_without_a_source_is_compiled_without_a_word():
     assert done.stdout.endswith("9.0\n") and "Warning" not in done.stderr
 
 
-def test_device_arrays_are_copied_there_and_back():
-    x = np.arange(10, dtype=np.float32)
-    d = cuda.to_device(x)
-    double[1, 32](d)
-    np.testing.assert_array_equal(d.copy_to_host(), 2 * np.arange(10))
-    np.testing.assert_array_equal(x, np.arange(10))  # the device's copy changed, not ours
-
-
-def test_a_slice_of_a_device_array_is_a_view():
-    d = cuda.to_device(np.ones(10, np.float32))
-    double[1, 32](d[3:5])
-    np.testing.assert_array_equal(d.copy_to_host(), [1, 1, 1, 2, 2, 1, 1, 1, 1, 1])
-
-
 def test_freed_device_memory_is_given_back():
     pending = cuda.current_context().memory_manager.deallocations
     pending.clear()

@@ -2,20 +2,10 @@
 
 import pytest
 
-from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.ptx.blocks import registers_read, registers_written, split
 from warplab.simt.ptx.parser import (
-    Imm,
-    Instr,
-    Mem,
     PTXSyntaxError,
-    Reg,
-    Sym,
-    Vec,
     parse,
     parse_instruction,
-    parse_number,
-    parse_operand,
 )
 
 PTX = """
@@ -65,15 +55,6 @@ def test_a_function_has_parameters_at_offsets_and_a_thread_limit():
     assert f.regs["%p1"] == "pred" and f.regs["%rd4"] == "b64"
 
 
-def test_instructions_carry_guard_operands_and_source_line():
-    body = parse(PTX).functions["scale"].body
-    load = next(i for i in body if isinstance(i, Instr) and "v2" in i.mods)
-    assert load.operands == (Vec((Reg("%f1"), Reg("%f2"))), Mem(Reg("%rd1"), -8))
-    assert load.line == 8
-    jump = next(i for i in body if isinstance(i, Instr) and i.opcode == "bra")
-    assert jump.guard == Reg("%p1", negated=True) and jump.line == 7
-
-
 def test_inlined_code_is_at_the_line_that_called_it():
     """Through two files, however deep, to the first line of a function's own file."""
     text = """.version 8.0
@@ -98,59 +79,6 @@ def test_inlined_code_is_at_the_line_that_called_it():
 """
     body = parse(text).functions["k"].body
     assert [(i.file, i.line) for i in body[:5]] == [(1, 10), (1, 12), (1, 12), (1, 13), (1, 13)]
-
-
-def test_blocks_split_at_branches_labels_and_guarded_instructions():
-    blocks = split(parse(PTX).functions["scale"], INSTRUCTIONS)
-    assert [b.end for b in blocks] == ["branch", "branch", "fall", "exit"]
-    assert blocks[0].target == 3 and blocks[1].target == 3
-    assert blocks[1].live_in == {"%rd1", "%p1"}
-
-
-@pytest.mark.parametrize("last, end", [("bra AGAIN;", "jump"), ("@%p1 bra AGAIN;", "branch"), ("", "exit")])
-def test_a_body_may_end_in_a_jump_back_or_without_a_return(last, end):
-    text = PTX.replace("    ret;\n}", f"AGAIN:\n    add.f32 %f3, %f3, %f3;\n    {last}\n}}")
-    blocks = split(parse(text).functions["scale"], INSTRUCTIONS)
-    body = next(
-        b for b in blocks if any(i.mods == ("f32",) and i.operands[1] == Reg("%f3") for i in b.instrs)
-    )
-    assert body.end == end and body.target == (-1 if end == "exit" else body.index)
-
-
-@pytest.mark.parametrize(
-    "text, value",
-    [
-        ("0", 0),
-        ("-12", -12),
-        ("0xFF", 255),
-        ("0f3F800000", 1.0),
-        ("0d4000000000000000", 2.0),
-        ("7U", 7),
-        ("1.5", 1.5),
-    ],
-)
-def test_literals(text, value):
-    assert parse_number(text) == value
-
-
-@pytest.mark.parametrize(
-    "text, operand",
-    [
-        ("%tid.x", Reg("%tid.x")),
-        ("[%r1]", Mem(Reg("%r1"))),
-        ("[sym+4]", Mem(Sym("sym"), 4)),
-        ("sym+8", Sym("sym", 8)),
-        ("-3", Imm(-3)),
-    ],
-)
-def test_operands(text, operand):
-    assert parse_operand(text) == operand
-
-
-def test_a_store_reads_all_its_operands_and_writes_no_register():
-    store = Instr("st", ("global", "f32"), (Mem(Reg("%rd1")), Reg("%f1")), None, 1, 1, "")
-    assert registers_read(store, INSTRUCTIONS) == {"%rd1", "%f1"}
-    assert registers_written(store, INSTRUCTIONS) == set()
 
 
 def test_text_that_is_not_ptx_says_so():

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import re
 from pathlib import Path
 
@@ -42,24 +43,28 @@ PROTOCOLS |= {"_left_title", "_correct_state"}  # of matplotlib and distributed
 DOCUMENTED_WITH_UNDERSCORE = "torch.utils._python_dispatch.TorchDispatchMode"  # "Extending PyTorch" has it
 
 
+def nodes_of(source):
+    return [*ast.walk(ast.parse(source))]
+
+
 @functools.cache
-def trees():
-    """{file: its syntax tree}; read by the process that runs these tests, not by each that collects them."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in FILES}
+def of_files():
+    """{file: the nodes of its tree}; read by the process that runs these tests, not by each that collects."""
+    return {path: nodes_of(path.read_text(encoding="utf-8")) for path in FILES}
 
 
 @functools.cache
 def own_names():
-    """The project's own functions, classes, variables, attributes and modules that the table lacks."""
+    """The project's own functions, classes, variables, attributes and modules, without the table's."""
     names = {path.stem for path in FILES}
-    for node in (node for tree in trees().values() for node in ast.walk(tree)):
+    for node in itertools.chain(*of_files().values()):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             names.add(node.id)
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             names.add(node.attr)
-    return names - LASTS
+    return names - LASTS | PROTOCOLS
 
 
 def is_foreign(dotted):
@@ -79,10 +84,10 @@ def is_private(dotted):
     return not DOCUMENTED.fullmatch(dotted)
 
 
-def aliases(tree):
+def aliases(nodes):
     """{name in the file: dotted name} of what it imports from the libraries."""
     out = {"torch": "torch"}  # also where it is a parameter
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             for one in node.names:
                 out[one.asname or one.name.partition(".")[0]] = (
@@ -111,16 +116,16 @@ def named_by_text(node, known):
     return owner and f"{owner}.{parts[1].value}"
 
 
-def private_names(tree):
+def private_names(nodes):
     """{name: line} of the private names in a file: dotted where the file says whose, else alone."""
-    known, owners = aliases(tree), set()
+    known, owners = aliases(nodes), set()
     found = dict.fromkeys((dotted for name, dotted in known.items() if name != dotted), 0)
-    for node in ast.walk(tree):
+    for node in nodes:
         if dotted := dotted_of(node, known) or named_by_text(node, known):
             owners.add(dotted.rpartition(".")[0])
             found.setdefault(dotted, node.lineno)
         elif isinstance(node, ast.Attribute) and PRIVATE.fullmatch(node.attr):
-            if node.attr not in own_names() | PROTOCOLS:
+            if node.attr not in own_names():
                 found.setdefault(node.attr, node.lineno)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             dotted = re.fullmatch(r"\w+(\.\w+)+", node.value) and is_foreign(node.value)
@@ -146,8 +151,8 @@ def used():
     """(file:line, private name) of all files."""
     return {
         (f"{path.relative_to(ROOT)}:{line}", name)
-        for path, tree in trees().items()
-        for name, line in private_names(tree).items()
+        for path, of_file in of_files().items()
+        for name, line in private_names(of_file).items()
     }
 
 
@@ -209,9 +214,9 @@ def test_no_frame_of_a_traceback_and_no_callers_frame_is_read():
     ],
 )
 def test_the_rule_finds_what_it_is_for(source, name):
-    found = private_names(ast.parse(source))
+    found = private_names(nodes_of(source))
     assert found and {entry_of(one) for one in found} == {name}
     documented = (
         "from numba import cuda, float32\nfrom numba.cuda import types\ncuda.shared.array(32, float32)"
     )
-    assert private_names(ast.parse(documented)) == {}
+    assert private_names(nodes_of(documented)) == {}

@@ -453,44 +453,18 @@ def test_a_reader_in_another_block_is_not_forgotten_behind_two_who_met(readers):
     assert compared(program, "some") == "agree"
 
 
-@pytest.mark.parametrize("forgets", ["_release", "_acquire"])
-def test_clocks_that_forget_something_do_not_agree(monkeypatch, forgets):
-    monkeypatch.setattr(Clocks, forgets, lambda self, *rest, **named: None)
-    assert any(judge(seed, "flags") == "false alarm" for seed in range(100))
-
-
-def test_a_fence_that_reaches_all_whatever_its_scope_does_not_agree(monkeypatch):
-    fence = Clocks.fence
-    monkeypatch.setattr(Clocks, "fence", lambda self, launch, thread, wide: fence(self, launch, thread, True))
-    assert any(judge(seed, "flags") == "silence" for seed in range(200))
-
-
 # Shadow memory where it is easily wrong. Actors 0 and 1 are of one warp, 2 of another, 5 of the second block.
 SUMMARIES = {
     "several read before one of them writes": (("ld", 1, 2), ("st", 2)),
     "an atomic behind reads": (("ld", 1), ("ld", 0, 1), ("atom", 1)),
-    "another block's read behind those of a warp that has met": (
-        ("ld", 5),
-        ("ld", 0),
-        ("ld", 1),
-        ("warp",),
-        ("st", 1),
-    ),
-    "another block's read behind those of a block that has met": (
-        ("ld", 5),
-        ("ld", 0),
-        ("ld", 1),
-        ("block",),
-        ("st", 1),
-    ),
-    "another warp's read behind those of a warp that has met": (
-        ("ld", 2),
-        ("ld", 0),
-        ("ld", 1),
-        ("warp",),
-        ("st", 1),
-    ),
     "reads of a warp that has met": (("ld", 0, 1), ("warp",), ("st", 1)),
+    **{
+        f"a read of actor {other} behind those of a {group} that has met": (
+            *(("ld", actor) for actor in (other, 0, 1)),
+            *((group,), ("st", 1)),
+        )
+        for other, group in ((5, "warp"), (5, "block"), (2, "warp"))
+    },
 }
 
 
@@ -508,36 +482,39 @@ def test_shadow_memory_forgets_nobody(what, space):
     assert agrees(what, space)
 
 
-def test_shadow_memory_of_the_last_thread_alone_forgets_somebody(monkeypatch):
-    monkeypatch.setattr(Shadow, "_distance", lambda self, token, later: np.zeros(token.size, np.int8))
+ACCESSED, FENCE = Races.accessed, Clocks.fence
+
+
+def accessed_but(left_out):
+    """``Races.accessed`` that sees no access of a kind or a space."""
+    return lambda self, *args: None if left_out in args[6:8] else ACCESSED(self, *args)
+
+
+TAKEN_AWAY = {  # part of the sanitizer: (whose, its name, what stands there instead, level, verdict)
+    "releases": (Clocks, "_release", lambda *args, **named: None, "flags", "false alarm"),
+    "acquires": (Clocks, "_acquire", lambda *args, **named: None, "flags", "false alarm"),
+    "scopes of fences": (Clocks, "fence", lambda *args: FENCE(*args[:-1], True), "flags", "silence"),
+    "atomics": (Races, "accessed", accessed_but("atomic"), "whole", "silence"),
+    "accesses to the neighbour": (Races, "accessed", accessed_but("cluster"), "cluster", "silence"),
+    "the cluster's barrier": (Races, "waited", lambda *args: None, "cluster", "false alarm"),
+}
+
+
+@pytest.mark.parametrize("part", TAKEN_AWAY)
+def test_a_sanitizer_without_one_of_its_parts_does_not_agree(monkeypatch, part):
+    owner, name, instead, level, verdict = TAKEN_AWAY[part]
+    monkeypatch.setattr(owner, name, instead)
+    assert any(judge(seed, level) == verdict for seed in range(200))
+
+
+@pytest.mark.parametrize(
+    "owner, name, instead",
+    [
+        (Shadow, "_distance", lambda self, token, later: np.zeros(token.size, np.int8)),
+        (Races, "warp_barrier", lambda self, machine, group: None),
+    ],
+    ids=["of the last thread alone", "without syncwarp"],
+)
+def test_shadow_memory_without_one_of_its_parts_forgets_somebody(monkeypatch, owner, name, instead):
+    monkeypatch.setattr(owner, name, instead)
     assert not all(agrees(what, space) for what in SUMMARIES for space in ("shared", "global"))
-
-
-def test_clocks_without_syncwarp_do_not_agree(monkeypatch):
-    monkeypatch.setattr(Races, "warp_barrier", lambda self, machine, group: None)
-    assert not agrees("reads of a warp that has met", "global")
-
-
-def test_a_sanitizer_without_atomics_does_not_agree(monkeypatch):
-    accessed = Races.accessed
-
-    def without_atomics(self, machine, group, site, access, offset, width, space, what, values):
-        if what != "atomic":
-            accessed(self, machine, group, site, access, offset, width, space, what, values)
-
-    monkeypatch.setattr(Races, "accessed", without_atomics)
-    assert any(judge(seed, "whole") == "silence" for seed in range(120))
-
-
-def test_a_cluster_without_its_barrier_or_without_its_neighbours_accesses_does_not_agree(monkeypatch):
-    accessed = Races.accessed
-
-    def at_home(self, machine, group, site, access, offset, width, space, what, values):
-        if space != "cluster":
-            accessed(self, machine, group, site, access, offset, width, space, what, values)
-
-    with monkeypatch.context() as forgets:
-        forgets.setattr(Races, "accessed", at_home)
-        assert any(judge(seed, "cluster") == "silence" for seed in range(20))
-    monkeypatch.setattr(Races, "waited", lambda *rest: None)
-    assert any(judge(seed, "cluster") == "false alarm" for seed in range(20))

@@ -44,20 +44,6 @@ def test_an_address_that_would_hit_another_live_array_is_still_out_of_bounds():
             into_a_neighbour[2, 32](x, other, far)
 
 
-@cuda.jit
-def waits_for_ever(flag, out):
-    while flag[0] == 0:
-        out[0] += 1
-
-
-def test_an_endless_loop_ends_with_an_error(monkeypatch):
-    from warplab.simt.engine import machine
-
-    monkeypatch.setattr(machine, "STEP_BUDGET", 1000)
-    with pytest.raises(warplab.NoProgress, match="1,000 steps"):
-        waits_for_ever[1, 1](np.zeros(1, np.int32), np.zeros(1, np.float32))
-
-
 @pytest.mark.parametrize(
     "grid, block, reason",
     [
@@ -137,18 +123,3 @@ def long_private_loop(x):
 def test_a_race_after_a_long_interval_is_still_found():
     with pytest.raises(warplab.SharedRace):
         long_private_loop[1, 64](np.ones(64, np.float32))
-
-
-@cuda.jit
-def half_filled(out):
-    s = cuda.shared.array(32, float32)
-    i = cuda.threadIdx.x
-    if i < 20:
-        s[i] = i
-    cuda.syncthreads()
-    out[i] = s[i]
-
-
-def test_a_tile_that_was_only_partly_filled_names_the_first_empty_word():
-    with pytest.raises(warplab.UninitialisedRead, match=r"thread \(20, 0, 0\) .* s\[20\]"):
-        half_filled[1, 32](np.zeros(32, np.float32))

@@ -86,32 +86,6 @@ def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def layer_norm(x, out, weight, bias, means, scales, stride, n, eps, BLOCK: tl.constexpr):
-    row = tl.program_id(0)
-    x += row * stride
-    out += row * stride
-    total = tl.zeros([BLOCK], dtype=tl.float32)
-    for start in range(0, n, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        total += tl.load(x + at, mask=at < n, other=0.0).to(tl.float32)
-    mean = tl.sum(total, axis=0) / n
-    total = tl.zeros([BLOCK], dtype=tl.float32)
-    for start in range(0, n, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        away = tl.where(at < n, tl.load(x + at, mask=at < n, other=0.0).to(tl.float32) - mean, 0.0)
-        total += away * away
-    scale = 1 / tl.sqrt(tl.sum(total, axis=0) / n + eps)
-    tl.store(means + row, mean)
-    tl.store(scales + row, scale)
-    for start in range(0, n, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        w = tl.load(weight + at, mask=at < n)
-        b = tl.load(bias + at, mask=at < n)
-        value = tl.load(x + at, mask=at < n, other=0.0).to(tl.float32)
-        tl.store(out + at, (value - mean) * scale * w + b, mask=at < n)
-
-
-@triton.jit
 def layer_norm_backward(
     dx, dy, dw, db, x, weight, means, scales, locks, stride, n, GROUPS: tl.constexpr, BLOCK: tl.constexpr
 ):
@@ -148,35 +122,6 @@ def layer_norm_backward(
     tl.store(db, part_b, mask=inside)
     tl.debug_barrier()
     tl.atomic_xchg(lock, 0)
-
-
-@triton.jit
-def attention(
-    q, k, v, out, scale, q_head, q_row, k_head, k_row, v_head, v_row, o_head, o_row, length,
-    CAUSAL: tl.constexpr, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-):  # fmt: skip
-    start, head = tl.program_id(0) * BM, tl.program_id(1)
-    m, d = start + tl.arange(0, BM), tl.arange(0, D)
-    query = tl.load(q + head * q_head + m[:, None] * q_row + d[None, :])
-    highest = tl.full([BM], -float("inf"), dtype=tl.float32)
-    norm = tl.zeros([BM], dtype=tl.float32)
-    total = tl.zeros([BM, D], dtype=tl.float32)
-    end = start + BM if CAUSAL else length
-    for first in range(0, end, BN):
-        n = first + tl.arange(0, BN)
-        key = tl.load(k + head * k_head + n[None, :] * k_row + d[:, None])
-        scores = tl.dot(query, key) * (scale * 1.44269504)
-        if CAUSAL:
-            scores = tl.where(m[:, None] >= n[None, :], scores, -1.0e6)
-        now = tl.maximum(highest, tl.max(scores, 1))
-        weights = tl.math.exp2(scores - now[:, None])
-        shrink = tl.math.exp2(highest - now)
-        norm = norm * shrink + tl.sum(weights, 1)
-        value = tl.load(v + head * v_head + n[:, None] * v_row + d[None, :])
-        total = tl.dot(weights.to(value.dtype), value, total * shrink[:, None])
-        highest = now
-    at = out + head * o_head + m[:, None] * o_row + d[None, :]
-    tl.store(at, (total / norm[:, None]).to(out.dtype.element_ty))
 
 
 @pytest.mark.parametrize("n", [1, 1000, 98432])
@@ -249,17 +194,13 @@ def test_random_numbers_are_philox_own():
     assert int(out[0]) & 0xFFFFFFFF == 0x6627E8D5
 
 
-def test_layer_norm_and_its_gradients():
+def test_gradients_of_a_layer_norm_that_programs_add_up_under_a_lock():
     rows, n = 24, 150
     x, grad = torch.randn(rows, n), torch.randn(rows, n)
     weight, bias = torch.rand(n), torch.rand(n)
-    out, dx = torch.empty_like(x), torch.empty_like(x)
-    means, scales = torch.empty(rows), torch.empty(rows)
-    layer_norm[(rows,)](x, out, weight, bias, means, scales, n, n, 1e-5, BLOCK=128)
+    dx, means, scales = torch.empty_like(x), x.mean(1), (x.var(1, correction=0) + 1e-5).rsqrt()
     leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
-    expected = torch.nn.functional.layer_norm(leaves[0], (n,), *leaves[1:], 1e-5)
-    torch.testing.assert_close(out, expected.detach())
-    expected.backward(grad)
+    torch.nn.functional.layer_norm(leaves[0], (n,), *leaves[1:], 1e-5).backward(grad)
     dw, db, locks = torch.zeros(4, n), torch.zeros(4, n), torch.zeros(8, dtype=torch.int32)
     layer_norm_backward[(rows,)](
         dx, grad, dw, db, x, weight, means, scales, locks, n, n, GROUPS=4, BLOCK=256, num_warps=2
@@ -267,20 +208,6 @@ def test_layer_norm_and_its_gradients():
     torch.testing.assert_close(dx, leaves[0].grad)
     torch.testing.assert_close(dw.sum(0), leaves[1].grad, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(db.sum(0), leaves[2].grad, atol=1e-4, rtol=1e-4)
-
-
-@pytest.mark.parametrize("causal", [False, True])
-def test_attention(causal):
-    q, k, v = (torch.randn(2, 128, 32, dtype=torch.float16) for _ in range(3))
-    out = torch.empty_like(q)
-    strides = [s for t in (q, k, v, out) for s in t.stride()[:2]]
-    attention[(2, 2)](
-        q, k, v, out, 32**-0.5, *strides, 128, CAUSAL=causal, D=32, BM=64, BN=32, num_warps=4, num_stages=3
-    )
-    expected = torch.nn.functional.scaled_dot_product_attention(
-        q.float(), k.float(), v.float(), is_causal=causal
-    )
-    torch.testing.assert_close(out.float(), expected, atol=1e-2, rtol=1e-2)
 
 
 def add_up(n, **settings):
