@@ -109,6 +109,19 @@ def test_three_sizes_have_three_limits():
     assert names["rows"]["10.1 billion"]["launches"] < 0.01 * names["rows"]["10.1 billion"]["products"]
 
 
+def test_the_bill_follows_from_the_step():
+    names = run_cells(PAGE.stem, "def step_takes", "from warplab import prices", h100=H100, net=fresh())
+    each, took = names["each"], names["steps"] * names["each"]
+    dollars = 8 * took * names["a_second"]
+    assert (round(each, 2), round(took / 86400), round(dollars, -3)) == (1.26, 45, 23_000)
+    assert "45 days and costs some 23,000 dollars" in TEXT and "Of the 1.26 s of a step" in TEXT
+    assert names["own"] * names["a_second"] == pytest.approx(2e-6, rel=0.1)
+    products, update = (names["rows"]["10.1 billion"][part] for part in ("products", "AdamW"))
+    assert update / 8 < 0.01 * each and 1 - (products / 0.6 + update / 8) / each == pytest.approx(
+        1 / 3, abs=0.01
+    )
+
+
 def test_the_timed_run_is_a_row_of_the_task_and_far_from_its_arithmetic():
     """6 FLOP for 256 x 128 + 128 x 10 weights and 128 pictures: 26.1 M, 0.39 us of 51 at 67 TFLOP/s."""
     from warplab.figures.train_it_runs import timed_record
