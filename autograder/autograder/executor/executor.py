@@ -4,12 +4,6 @@ It gets orders and gives results: no Python of a student's, no expected value, n
 serves the grader on the socket `fd` until the other end is closed.
 """
 
-import os
-import socket
-from typing import Protocol
-
-import numpy as np
-
 from autograder.sandbox.messages import (
     BadMessage,
     Broken,
@@ -18,24 +12,16 @@ from autograder.sandbox.messages import (
     Done,
     Prepare,
     Prepared,
-    Ready,
     RunOrder,
     Sample,
     Sampled,
     Yardstick,
+    serve,
 )
 from warplab.crossing import Order, Outcome, execute
 from warplab.crossing.timed import KernelSampler, YardstickSampler
 
-
-class Sampler(Protocol):
-    """Times the same work again and again, a kernel's or a yardstick's (warplab.crossing.timed)."""
-
-    def warm_up(self) -> None: ...
-
-    def sample(self, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
-        """(seconds, clock in MHz, outputs) of input set `number`."""
-        ...
+Sampler = KernelSampler | YardstickSampler
 
 
 def main(folder: str, fd: int) -> None:
@@ -43,27 +29,25 @@ def main(folder: str, fd: int) -> None:
 
     What fails is told, and the grader decides whose fault it is.
     """
-    channel = Channel(socket.socket(fileno=fd))
     sampler: Sampler | None = None
-    try:
-        channel.send(Ready())
-        while True:
-            message = channel.receive((RunOrder, Prepare, Yardstick, Sample))
-            try:
-                if isinstance(message, RunOrder):
-                    _reply(channel, execute(Order.from_plain(message.order)))
-                elif isinstance(message, Sample):
-                    assert sampler is not None  # the grader prepares before it samples
-                    channel.send(Sampled(*sampler.sample(message.number)))
-                else:
-                    sampler, bandwidth = prepared(message)
-                    channel.send(Prepared(bandwidth))
-            except Closed:
-                raise
-            except Exception as problem:  # noqa: BLE001 - CUDA's errors, or a module that is not there
-                channel.send(Broken(f"{type(problem).__name__}: {problem}"))
-    except Closed:
-        os._exit(0)
+
+    def handle(channel: Channel, message: RunOrder | Prepare | Yardstick | Sample) -> None:
+        nonlocal sampler
+        try:
+            if isinstance(message, RunOrder):
+                _reply(channel, execute(Order.from_plain(message.order)))
+            elif isinstance(message, Sample):
+                assert sampler is not None  # the grader prepares before it samples
+                channel.send(Sampled(*sampler.sample(message.number)))
+            else:
+                sampler, bandwidth = prepared(message)
+                channel.send(Prepared(bandwidth))
+        except Closed:
+            raise
+        except Exception as problem:  # noqa: BLE001 - CUDA's errors, or a module that is not there
+            channel.send(Broken(f"{type(problem).__name__}: {problem}"))
+
+    serve(fd, (RunOrder, Prepare, Yardstick, Sample), handle)
 
 
 def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
@@ -72,7 +56,7 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
     timer = cuda_timer()
     if isinstance(message, Prepare):
-        sampler: Sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
+        sampler = KernelSampler([Order.from_plain(order) for order in message.orders], timer)
     else:
         sampler = YardstickSampler(message.call, message.inputs, timer)
     sampler.warm_up()

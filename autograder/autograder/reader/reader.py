@@ -7,12 +7,10 @@ speaks for this submission alone (autograder.judge.reading says what the judge b
 """
 
 import gc
-import os
-import socket
 
 from autograder.reader.contents import MAX_SOURCE, NoNotebook, cells_of, schema
 from autograder.reader.needed import cuda_cpp_in, idle_cells
-from autograder.sandbox.messages import Channel, Closed, Contents, Examine, Examined, Read, Ready, Unreadable
+from autograder.sandbox.messages import Channel, Contents, Examine, Examined, Read, Unreadable, serve
 
 schema()  # loaded with this module, by the warm parent: no process of a job has to
 
@@ -20,14 +18,11 @@ schema()  # loaded with this module, by the warm parent: no process of a job has
 def main(folder: str, fd: int) -> None:
     """Answer Read and Examine, one after another."""
     gc.disable()  # it would look through a document of millions of lists again and again
-    channel = Channel(socket.socket(fileno=fd))
-    try:
-        channel.send(Ready())
-        while True:
-            message = channel.receive((Read, Examine))
-            channel.send(read(message) if isinstance(message, Read) else examine(message))
-    except Closed:
-        os._exit(0)
+
+    def handle(channel: Channel, message: Read | Examine) -> None:
+        channel.send(read(message) if isinstance(message, Read) else examine(message))
+
+    serve(fd, (Read, Examine), handle)
 
 
 def read(message: Read) -> Contents | Unreadable:

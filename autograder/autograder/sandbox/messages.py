@@ -11,6 +11,7 @@ import functools
 import io
 import json
 import math
+import os
 import re
 import select
 import socket
@@ -379,6 +380,17 @@ class Channel:
         if sum(told.arrays) > room.arrays:
             raise BadMessage(f"{kind.__name__} with {sum(told.arrays):,} bytes of arrays")
         return told.body, [np.empty(size, np.uint8) for size in told.arrays]
+
+
+def serve(fd: int, allowed: tuple[type[Message], ...], handle: Callable[[Channel, Any], None]) -> None:
+    """What the main of a role does: handle one message after another, until the other end is closed."""
+    channel = Channel(socket.socket(fileno=fd))
+    try:
+        channel.send(Ready())
+        while True:
+            handle(channel, channel.receive(allowed))
+    except Closed:
+        os._exit(0)  # threads and atexit hooks of a student's have no say in how this ends
 
 
 def _fits(line: bytes, most: int) -> bool:

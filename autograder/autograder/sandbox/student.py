@@ -5,8 +5,6 @@ serves the grader on the socket `fd` until the other end is closed.
 """
 
 import linecache
-import os
-import socket
 import sys
 import types
 from typing import Any
@@ -23,8 +21,8 @@ from autograder.sandbox.messages import (
     Failure,
     Missing,
     Question,
-    Ready,
     Reply,
+    serve,
 )
 from warplab import check, crossing
 from warplab.crossing.endless import stopped_after
@@ -33,20 +31,17 @@ from warplab.simt.frontends import cell_magic
 
 def main(folder: str, fd: int) -> None:
     """Execute cells in one namespace and answer questions about what they defined."""
-    channel = Channel(socket.socket(fileno=fd))
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     check.grade, check.predict, check.puzzle, check.climb = ungraded, unasked, unasked, unasked
-    try:
-        channel.send(Ready())
-        while True:
-            message = channel.receive((Cell, Question))
-            if isinstance(message, Cell):
-                channel.send(Executed(execute(message, module.__dict__)))
-            else:
-                _reply(channel, answer(message, module.__dict__, channel))
-    except Closed:
-        os._exit(0)  # threads and atexit hooks of the student's have no say in how this ends
+
+    def handle(channel: Channel, message: Cell | Question) -> None:
+        if isinstance(message, Cell):
+            channel.send(Executed(execute(message, module.__dict__)))
+        else:
+            _reply(channel, answer(message, module.__dict__, channel))
+
+    serve(fd, (Cell, Question), handle)
 
 
 def ungraded(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
