@@ -117,68 +117,60 @@ def totals_csv(found: Sequence[Total]) -> str:
     return csv_text(rows)
 
 
-@dataclass(frozen=True)
-class PlatformTable:
-    """CSV text, and why each student without a line has none."""
-
-    text: str
-    left_out: tuple[tuple[str, str], ...]
+Given = Sequence[tuple[Standing, Person]]
+"""Who has a grade to pass on."""
 
 
-def canvas(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+def canvas(given: Given, column: str) -> list[Sequence[str]]:
     """Canvas's table. column: the assignment's title, best with its number as Canvas has it: "PS 4 (123)"."""
-    given, left_out = sorted_out(found, roster)
-    rows = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)]
-    most = max((one.max for one, _ in given), default=0.0)
-    rows.append(("    Points Possible", "", "", "", "", figure(most)))
+    rows: list[Sequence[str]] = [("Student", "ID", "SIS User ID", "SIS Login ID", "Section", column)]
+    rows.append(
+        ("    Points Possible", "", "", "", "", figure(max((one.max for one, _ in given), default=0.0)))
+    )
     for one, person in given:
-        name = guard(", ".join(filter(None, (person.last_name, person.first_name))) or person.id)
-        if "Points Possible" in name:
-            left_out.append(
-                (one.student, "Canvas would read this name as the line of points: enter it by hand")
-            )
-            continue
         ids = (person.lms_user_id, person.sis_user_id, person.id)
-        rows.append((name, *ids, guard(person.section), figure(one.score)))
-    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
+        rows.append((name_in_canvas(person), *ids, guard(person.section), figure(one.score)))
+    return rows
 
 
-def moodle(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+def name_in_canvas(person: Person) -> str:
+    """ "Lovelace, Ada", or the id of somebody without a name."""
+    return guard(", ".join(filter(None, (person.last_name, person.first_name))) or person.id)
+
+
+def moodle(given: Given, column: str) -> list[Sequence[str]]:
     """Moodle's table: map Username or Email address to the person, and the last column to the assignment."""
-    given, left_out = sorted_out(found, roster)
-    rows = [("Username", "Email address", column)]
-    rows += [(person.id, person.email, figure(one.score)) for one, person in given]
-    return PlatformTable(csv_text(rows, end="\r\n"), tuple(left_out))
+    rows = ((person.id, person.email, figure(one.score)) for one, person in given)
+    return [("Username", "Email address", column), *rows]
 
 
-def blackboard(found: Iterable[Standing], roster: Mapping[str, Person], column: str) -> PlatformTable:
+def blackboard(given: Given, column: str) -> list[Sequence[str]]:
     """Blackboard's table. column: the head of the column as Blackboard downloads it, with its ID after |."""
-    given, left_out = sorted_out(found, roster)
-    rows = [("Last Name", "First Name", "Username", column)]
-    rows += [
+    rows = (
         (guard(person.last_name), guard(person.first_name), person.id, figure(one.score))
         for one, person in given
-    ]
-    return PlatformTable(csv_text(rows, end="\r\n", quoted=True), tuple(left_out))
+    )
+    return [("Last Name", "First Name", "Username", column), *rows]
 
 
 TABLES = {"canvas": canvas, "moodle": moodle, "blackboard": blackboard}
 
 
-def sorted_out(
-    found: Iterable[Standing], roster: Mapping[str, Person]
-) -> tuple[list[tuple[Standing, Person]], list[tuple[str, str]]]:
-    """(who has a grade to pass on, why the others have none)."""
+def platform_table(
+    target: str, found: Iterable[Standing], roster: Mapping[str, Person], column: str
+) -> tuple[str, list[tuple[str, str]]]:
+    """(the table of one of TABLES as CSV text, why each student without a line has none)."""
     given: list[tuple[Standing, Person]] = []
     left_out: list[tuple[str, str]] = []
     for one in found:
         person = roster.get(one.student)
-        why = "not in the roster" if person is None else waiting(one) or risky(person)
+        why = "not in the roster" if person is None else waiting(one) or risky(person, target)
         if why or person is None:
             left_out.append((one.student, why))
         else:
             given.append((one, person))
-    return given, left_out
+    rows = TABLES[target](given, column)
+    return csv_text(rows, end="\r\n", quoted=target == "blackboard"), left_out
 
 
 def waiting(one: Standing) -> str:
@@ -189,11 +181,13 @@ def waiting(one: Standing) -> str:
     return ", ".join(f"{figure(one.open(kind))} points {told[kind]}" for kind in told if one.open(kind))
 
 
-def risky(person: Person) -> str:
-    """Why an identifier cannot stand in a table."""
+def risky(person: Person, target: str) -> str:
+    """Why an identifier, or the name, cannot stand in a table."""
     for name in ("id", "email", "lms_user_id", "sis_user_id"):
         if guard(getattr(person, name)) != getattr(person, name):
             return f"the roster's {name} begins like a formula: enter this one by hand"
+    if target == "canvas" and "Points Possible" in name_in_canvas(person):
+        return "Canvas would read this name as the line of points: enter it by hand"
     return ""
 
 
@@ -206,7 +200,7 @@ class Exported:
 
     path: Path
     count: int
-    left_out: tuple[tuple[str, str], ...] = ()
+    left_out: Sequence[tuple[str, str]] = ()
     advice: str = ""
 
 
@@ -259,11 +253,11 @@ def export(
             f"--to {target} needs a roster, which says who is who there: give --roster roster.csv"
         )
     heading = column or load_assignment(root, names[0]).notebook
-    table = TABLES[target](found, people, heading)
-    _somebody(found, table.left_out)
+    text, left_out = platform_table(target, found, people, heading)
+    _somebody(found, left_out)
     path = grades / f"{names[0]}_{target}.csv"
-    write_atomic(path, table.text.encode("utf-8"))
-    return Exported(path, len(found) - len(table.left_out), table.left_out, _advice(target, heading, column))
+    write_atomic(path, text.encode())
+    return Exported(path, len(found) - len(left_out), left_out, _advice(target, heading, column))
 
 
 def cure(why: str) -> str:

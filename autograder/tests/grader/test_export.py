@@ -12,10 +12,9 @@ from traitlets.config import Config
 from autograder.gradebook import CourseGradebook, write_csv
 from autograder.gradebook.late_policy import PerDay
 from autograder.gradebook.passing_on import (
-    blackboard,
-    canvas,
+    TABLES,
     export,
-    moodle,
+    platform_table,
     read_standings,
     totals,
     totals_csv,
@@ -130,15 +129,15 @@ def test_canvas_reads_its_table_and_who_has_no_grade_has_no_line():
     odd = Person("mal", "=mal", "Mal", "Y", "", "10")
     roster = {one.student: one for one in (ADA, BOB, pointed, odd)}
     found = [whole(), whole("bob"), whole("eve"), whole("mal"), whole("zoe")]
-    table = canvas([*found, missing("ada")], roster, "PS 4 (123)")
-    assert table.text == (
+    text, left_out = platform_table("canvas", [*found, missing("ada")], roster, "PS 4 (123)")
+    assert text == (
         "Student,ID,SIS User ID,SIS Login ID,Section,PS 4 (123)\r\n"
         "    Points Possible,,,,,45\r\n"
         '"Lovelace, Ada",7,S7,ada,A,42.5\r\n'
         "\"Hopper, =cmd|' /C calc'!A0\",8,,bob,,42.5\r\n"
     )
-    assert read_as_canvas_does(table.text) == ({"7": "42.5", "8": "42.5"}, ["45"], "PS 4 (123)")
-    assert dict(table.left_out) == {
+    assert read_as_canvas_does(text) == ({"7": "42.5", "8": "42.5"}, ["45"], "PS 4 (123)")
+    assert dict(left_out) == {
         "ada": "missing: no file",
         "eve": "Canvas would read this name as the line of points: enter it by hand",
         "mal": "the roster's id begins like a formula: enter this one by hand",
@@ -148,15 +147,15 @@ def test_canvas_reads_its_table_and_who_has_no_grade_has_no_line():
 
 def test_moodles_table_maps_to_one_person_each_and_holds_numbers_alone():
     open_ = standing("bob", points=(30.0, None))
-    table = moodle([whole(), open_], {"ada": ADA, "bob": BOB}, "ps04")
-    assert table.text == "Username,Email address,ps04\r\nada,ada@example.org,42.5\r\n"
-    assert table.left_out == (("bob", "5 points wait for a GPU, 15 points wait for you in formgrader"),)
+    text, left_out = platform_table("moodle", [whole(), open_], {"ada": ADA, "bob": BOB}, "ps04")
+    assert text == "Username,Email address,ps04\r\nada,ada@example.org,42.5\r\n"
+    assert left_out == [("bob", "5 points wait for a GPU, 15 points wait for you in formgrader")]
 
 
 def test_blackboards_table_has_every_field_in_quotes_and_the_columns_id():
     column = "ps04 [Total Pts: 100 Score] |12345"
-    table = blackboard([whole(), whole("bob")], {"ada": ADA, "bob": BOB}, column)
-    head, ada, bob = table.text.splitlines()
+    text, left_out = platform_table("blackboard", [whole(), whole("bob")], {"ada": ADA, "bob": BOB}, column)
+    head, ada, bob = text.splitlines()
     assert head == f'"Last Name","First Name","Username","{column}"'
     assert ada == '"Lovelace","Ada","ada","42.5"'
     assert rows(bob)[0][1].startswith("'=")
@@ -167,11 +166,11 @@ def test_no_target_gets_a_cell_that_begins_like_a_formula(sign):
     named = Person("ada", "ada", f"{sign}1+1", f"{sign}HYPERLINK()", "ada@example.org", "7", "", f"{sign}A")
     known = Person("bob", f"{sign}bob", "B", "B", "b@example.org", "8")
     roster = {"ada": named, "bob": known}
-    for target in (canvas, moodle, blackboard):
-        table = target([whole(), whole("bob")], roster, "ps04")
-        cells = [cell for row in rows(table.text) for cell in row]
+    for target in TABLES:
+        text, left_out = platform_table(target, [whole(), whole("bob")], roster, "ps04")
+        cells = [cell for row in rows(text) for cell in row]
         assert not [cell for cell in cells if cell.lstrip(" ")[:1] in "=+-@\t\r" and cell]
-        assert dict(table.left_out).keys() == {"bob"}
+        assert dict(left_out).keys() == {"bob"}
 
 
 @pytest.fixture(scope="module")
