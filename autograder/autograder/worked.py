@@ -14,7 +14,7 @@ from mistune import create_markdown
 
 from autograder.gradebook import CourseGradebook
 from autograder.layout import SOLUTIONS, Assignment, beside_solutions
-from autograder.release.source import BEGIN, END, source_notebook
+from autograder.release.source import solved_cells, without_markers
 from autograder.results import write_atomic
 from autograder.similar.pairs import similarity
 from autograder.similar.tokens import shingles
@@ -48,11 +48,8 @@ def worked(root: Path, name: str) -> dict[str, Worked]:
 def _of_cells(root: Path, name: str) -> Iterator[tuple[str, Worked]]:
     after = beside_solutions(root, "after.yml")
     code: list[str] = []
-    files = (root / SOLUTIONS).glob(f"{name}_*.py")
-    for cell in (cell for file in files for cell in source_notebook(file)["cells"]):
-        about = cell["metadata"].get("nbgrader", {})
-        text = "".join(cell["source"])
-        plain = "\n".join(line for line in text.splitlines() if line.strip() not in (BEGIN, END))
+    for cell in solved_cells(root, name):
+        about, plain = cell["metadata"].get("nbgrader", {}), without_markers(cell["source"])
         if about.get("grade") and about["solution"]:
             yield about["grade_id"], Worked(about["grade_id"], html(plain), True)
         elif about.get("solution"):

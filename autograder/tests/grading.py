@@ -15,8 +15,8 @@ from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.reader.contents import NoNotebook, cells_of
 from autograder.release import release
+from autograder.release.source import without_markers
 from autograder.results import Results
-from autograder.sample_class.build import without_markers
 from autograder.validate import Defect, Malformed, checked
 from autograder.workers import machine_judge
 from autograder.workers.pool import Threads

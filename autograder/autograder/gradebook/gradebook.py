@@ -104,11 +104,10 @@ class CourseGradebook:
 
     def _enter_cells(self, assignment: Assignment) -> None:
         self.gradebook.update_or_create_assignment(assignment.name)
-        where = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
         released = nbformat.from_dict(assignment.document)
         assert isinstance(released, nbformat.NotebookNode)
         try:
-            SaveCells().preprocess(released, ResourcesDict(nbgrader=where))
+            SaveCells().preprocess(released, self._about(assignment))
         except RuntimeError:
             file = self.url.removeprefix("sqlite:///")
             raise UserError(
@@ -117,6 +116,11 @@ class CourseGradebook:
             ) from None
         finally:
             self.gradebook.db.expire_all()
+
+    def _about(self, assignment: Assignment, **more: str) -> ResourcesDict:
+        """What nbgrader's preprocessors are told."""
+        told = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
+        return ResourcesDict(nbgrader=told | more)
 
     def knows(self, assignment: Assignment) -> bool:
         """Whether just this released set is entered."""
@@ -135,9 +139,10 @@ class CourseGradebook:
         self._class = {(assignment.name, student): submission for student, submission in found.items()}
 
     def _submission(self, assignment: Assignment, student: str) -> Any:
-        """Raises MissingEntry."""
-        known = self._class.get((assignment.name, student))
-        return known or self.gradebook.find_submission(assignment.name, student)
+        """nbgrader's own; None where there is none."""
+        with contextlib.suppress(MissingEntry):
+            known = self._class.get((assignment.name, student))
+            return known or self.gradebook.find_submission(assignment.name, student)
 
     def save(
         self,
@@ -186,9 +191,9 @@ class CourseGradebook:
 
     def entered(self, assignment: Assignment, student: str) -> dict[str, Any]:
         """What a person entered, in the form of Edits."""
-        if not self.has(assignment, student):
-            return {}
         submission = self._submission(assignment, student)
+        if submission is None:
+            return {}
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
         told = {f"score {grade.name}": grade.manual_score for grade in notebook.grades}
         told |= {f"comment {comment.name}": comment.manual_comment for comment in notebook.comments}
@@ -199,9 +204,9 @@ class CourseGradebook:
 
         It goes by the points and the due date of now. received: None for the time that is known already.
         """
-        if not self.has(assignment, student):
-            return
         submission = self._submission(assignment, student)
+        if submission is None:
+            return
         if received not in (None, submission.timestamp):
             submission.timestamp = received
             self.gradebook.db.commit()
@@ -210,14 +215,8 @@ class CourseGradebook:
             self.gradebook.grant_extension(assignment.name, student, hours=hours)
         if submission.timestamp is None and not submission.late_submission_penalty:
             return
-        where = {
-            "notebook": assignment.notebook,
-            "assignment": assignment.name,
-            "student": student,
-            "db_url": self.url,
-        }
         late = AssignLatePenalties(config=self.config)
-        late.preprocess(nbformat.v4.new_notebook(), ResourcesDict(nbgrader=where))
+        late.preprocess(nbformat.v4.new_notebook(), self._about(assignment, student=student))
         self.gradebook.db.expire_all()
 
     def still_open(self, assignment: Assignment) -> datetime | None:
@@ -236,9 +235,8 @@ class CourseGradebook:
 
     def by_hand(self, assignment: Assignment, student: str) -> ByHand:
         """What a person entered in formgrader, and what lateness costs."""
-        try:
-            submission = self._submission(assignment, student)
-        except MissingEntry:
+        submission = self._submission(assignment, student)
+        if submission is None:
             return ByHand()
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
         given = [
@@ -279,11 +277,7 @@ class CourseGradebook:
 
     def has(self, assignment: Assignment, student: str) -> bool:
         """Whether this student's submission is in the gradebook."""
-        try:
-            self._submission(assignment, student)
-        except MissingEntry:
-            return False
-        return True
+        return self._submission(assignment, student) is not None
 
 
 def _lateness(submission: Any, penalty: float) -> str:

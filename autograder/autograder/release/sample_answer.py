@@ -7,8 +7,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.layout import SOLUTIONS, Assignment
-from autograder.release.source import BEGIN, END, source_notebook
+from autograder.layout import Assignment
+from autograder.release.source import solved_cells, without_markers
 
 NUMBER = r"\d*\.?\d+"
 ITEM = re.compile(rf"({NUMBER})\spoints?:\s(.*?)(?=\s{NUMBER}\spoints?:\s|\Z)", re.DOTALL)
@@ -40,8 +40,7 @@ def ticked(comment: str) -> float:
 
 def sample_answers(root: Path, assignment: Assignment) -> dict[str, SampleAnswer]:
     """{grade id: answer} of the cells that a person grades; none where solutions/ has not the set."""
-    file = next((root / SOLUTIONS).glob(f"{assignment.name}_*.py"), None)
-    texts = {cell["id"]: "".join(cell["source"]) for cell in source_notebook(file)["cells"]} if file else {}
+    texts = {cell["id"]: cell["source"] for cell in solved_cells(root, assignment.name)}
     return {
         spec.grade_id: sample_answer(texts[spec.grade_id])
         for spec in assignment.graded()
@@ -51,6 +50,6 @@ def sample_answers(root: Path, assignment: Assignment) -> dict[str, SampleAnswer
 
 def sample_answer(source: str) -> SampleAnswer:
     """Of the text of a cell in solutions/."""
-    text, _, marking = source.replace(BEGIN, "").replace(END, "").partition("**Marking.**")
+    text, _, marking = without_markers(source).partition("**Marking.**")
     items = tuple((float(points), " ".join(words.split())) for points, words in ITEM.findall(marking))
     return SampleAnswer(text.strip(), items)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from autograder.layout import SOLUTIONS
 from autograder.user_error import UserError, nearest
 from warplab.tasks import registry
 from warplab.tasks.declaration import Task
@@ -53,15 +54,21 @@ def source_notebook(path: Path) -> dict[str, Any]:
     }
 
 
+def solved_cells(root: str | Path, name: str) -> list[dict[str, Any]]:
+    """The cells of a set in solutions/, their text joined; none where its solution is not here."""
+    files = (Path(root) / SOLUTIONS).glob(f"{name}_*.py")
+    cells = (cell for file in files for cell in source_notebook(file)["cells"])
+    return [cell | {"source": "".join(cell["source"])} for cell in cells]
+
+
+def without_markers(source: str) -> str:
+    """The text as a student would hand it in: no BEGIN and END lines."""
+    return "\n".join(line for line in source.split("\n") if BEGIN not in line and END not in line)
+
+
 def stable_json(document: Mapping[str, Any]) -> bytes:
     """The bytes of a notebook: sorted keys, one space, one newline at the end, the same on every run."""
     return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
-
-
-def task_points(name: str, rubric: str | None) -> int | float:
-    """Points of one grade cell: the task's timed items for rubric "time", all its other items for None."""
-    points = sum(item.points for item in get_task(name).items if (item.kind == "time") == (rubric == "time"))
-    return int(points) if points == int(points) else points
 
 
 def get_task(name: str) -> Task:
@@ -118,9 +125,10 @@ def _grade_metadata(marks: Mapping[str, Any]) -> dict[str, Any]:
     name, rubric = marks["grade"], marks.get("rubric")
     if rubric not in (None, "time"):
         raise ValueError(f'rubric={rubric!r} is not known; leave it out, or write rubric="time"')
-    points = task_points(name, rubric)
+    points = get_task(name).points_for(rubric)
     if not points:
         raise ValueError(f'task "{name}" has no {"timed " if rubric else ""}points for this cell')
+    points = int(points) if points.is_integer() else points  # as JSON has it
     grade_id = f"{name.split('/')[-1]}-{rubric or 'test'}"
     ours = {"task": name} if rubric is None else {"task": name, "rubric": rubric}
     return {"nbgrader": _about(grade_id, grade=True, locked=True, points=points), "warplab": ours}

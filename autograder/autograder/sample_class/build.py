@@ -11,8 +11,7 @@ from typing import NotRequired, TypedDict
 import yaml
 
 from autograder.layout import CellSpec, NotebookDocument, load_assignment
-from autograder.release.release import solution_files
-from autograder.release.source import BEGIN, END, source_notebook, stable_json
+from autograder.release.source import solved_cells, stable_json, without_markers
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
@@ -58,8 +57,7 @@ def build_class(root: str | Path, name: str, folder: str | Path) -> None:
 def submission(root: str | Path, name: str, recipe: Recipe, student: str) -> bytes:
     """The bytes of one submitted notebook."""
     assignment = load_assignment(root, name)
-    source = source_notebook(solution_files(root)[name])
-    solutions = {cell["id"]: "".join(cell["source"]) for cell in source["cells"]}
+    solutions = {cell["id"]: cell["source"] for cell in solved_cells(root, name)}
     notebook = copy.deepcopy(assignment.document)
     answers = {grade_id: spec for grade_id, spec in assignment.cells.items() if spec.kind != "grade"}
     if recipe["start"] == "solution":
@@ -90,8 +88,3 @@ def apply(edit: Edit, notebook: NotebookDocument, answers: Mapping[str, CellSpec
                 "expected once; put class.yml right"
             )
         cell["source"] = cell["source"].replace(old, new)
-
-
-def without_markers(source: str) -> str:
-    """The text as a student would hand it in: no BEGIN and END lines."""
-    return "\n".join(line for line in source.split("\n") if BEGIN not in line and END not in line)
