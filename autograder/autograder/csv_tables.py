@@ -14,11 +14,11 @@ FORMULA = re.compile(r"""(?:^|(?<=[;\t|]))(?=[\s"']*[=+@\t\r\uff1d\uff0b\uff0d\u
 
 
 def read_rows(
-    file: str | Path, wanted: str, *choices: tuple[str, ...]
+    file: str | Path, *choices: tuple[str, ...], wanted: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, {column in small letters: text without white space around it}) of each line.
 
-    choices: of these groups of columns one must be there, which `wanted` says in words.
+    choices: of these groups of columns one must be there. wanted: says so in words, where there are several.
     Raises UserError where none is, and for a file that cannot be read.
     """
     try:
@@ -26,6 +26,7 @@ def read_rows(
             rows = csv.DictReader(lines)
             rows.fieldnames = [(name or "").strip().lower() for name in rows.fieldnames or ()]
             if not any(set(columns) <= set(rows.fieldnames) for columns in choices):
+                wanted = wanted or f"that names the columns {' and '.join(choices[0])}"
                 raise UserError(f"{file} needs a first line {wanted}")
             for row in rows:
                 yield rows.line_num, {key: (text or "").strip() for key, text in row.items() if key}

@@ -11,11 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autograder.grade import Grading, Row
-from autograder.user_error import tell
+from autograder.user_error import some, tell
 from autograder.workers.happenings import Event, sentence
 
 QUIET = 60.0  # seconds between two lines of a log that say no more than how far it is
-NAMED = 3  # students of those who are judged now
 
 
 class Follower:
@@ -67,11 +66,8 @@ def doing(event: Event) -> str:
     if event["event"] != "judging":
         return ""
     students, queued = event["students"], event["queued"]
-    some = ", ".join(students[:NAMED]) + (
-        f" and {len(students) - NAMED} more" if len(students) > NAMED else ""
-    )
     waiting = f"{queued} wait for a worker" if queued else ""
-    return "; ".join(filter(None, (f"now {some}" if some else "", waiting)))
+    return "; ".join(filter(None, (f"now {some(students)}" if students else "", waiting)))
 
 
 def follow(console: Console, grading: Grading) -> list[Row]:

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from autograder.collect.handed_in import Refusal
+from autograder.collect.intake import read_places
 from autograder.collect.platforms import CANVAS
 from autograder.collect.repositories import git, rows_of
-from autograder.csv_tables import guard, read_rows
+from autograder.csv_tables import guard
 from autograder.layout import Assignment
 from autograder.report import Pages
 from autograder.results import Results, key_of, secret_seed, write_atomic, write_rows
@@ -56,20 +57,12 @@ def for_moodle(place: str) -> str:
 ARCHIVES = {"canvas": for_canvas, "moodle": for_moodle}
 
 
-def places(listed: Path) -> list[tuple[str, str]]:
-    """(where work came from, whose it was) as `collect` noted it."""
-    if not listed.exists():
-        return []
-    rows = read_rows(listed, "that names the columns file and student", ("file", "student"))
-    return [(row["file"], row["student"]) for _, row in rows]
-
-
 def archive(
     assignment: Assignment, out: Path, submissions: Path, name: Callable[[str], str], file: Path
 ) -> Done:
     """One archive for a learning platform, by the names with which the work came from there."""
     listed = submissions / f"{assignment.name}.places.csv"
-    found = ((student, name(place.split(".zip/")[0])) for place, student in places(listed))
+    found = ((student, name(place.split(".zip/")[0])) for place, student in read_places(listed).items())
     where = {student: prefix for student, prefix in found if prefix}  # the newest from there
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
@@ -103,7 +96,7 @@ def folder(assignment: Assignment, out: Path, to: Path) -> Done:
 def repositories(assignment: Assignment, out: Path, submissions: Path, listed: Path, protocol: str) -> Done:
     """A commit on the branch `feedback` of each repository in a list, which is as `collect` reads it."""
     pages, path = pages_of(assignment, out), f"{assignment.name}/{assignment.notebook}.html"
-    came = dict(places(submissions / f"{assignment.name}.places.csv"))
+    came = read_places(submissions / f"{assignment.name}.places.csv")
     for _, row in rows_of(listed, protocol):
         names = row["student"], row.get("login", ""), came.get(guard(row["repository"]), "")
         if student := next((name for name in names if name in pages), ""):

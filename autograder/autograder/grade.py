@@ -31,7 +31,7 @@ from autograder.roster import read_roster
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
-from autograder.validate import Defect, Malformed, read_bytes
+from autograder.validate import Defect, Malformed, checked, read_bytes
 from autograder.worked import worked
 from autograder.workers.commission import Commission, Conditions
 from autograder.workers.happenings import Happenings
@@ -230,9 +230,8 @@ class Grading:
         if self.asked.exchange:
             return exchange_time(folder)
         student = submission.student
-        received = self.times.get(
-            guard(student), self.times.get(student)
-        )  # as collect writes it, or a person
+        # as collect writes it, or a person
+        received = self.times.get(guard(student), self.times.get(student))
         if received and submission.path and submission.path.parent == folder and not folder.is_symlink():
             results.write_atomic(folder / "timestamp.txt", f"{received} UTC\n".encode())
         return received
@@ -324,8 +323,9 @@ class Grading:
         verdict = verdict_of(book, self.assignment, record)
         if record["status"] != "missing":
             self.pages.autograded(student).unlink(missing_ok=True)
-            if verdict and ruling and ruling.checked:
-                self.pages.write_notebook(student, ruling.checked.notebook, verdict, job.attempt)
+            if verdict and ruling and ruling.cells:
+                notebook = checked(ruling.cells, self.assignment).notebook
+                self.pages.write_notebook(student, notebook, verdict, job.attempt)
             scores = verdict.points if verdict else {}
             book.save(self.assignment, student, scores, self._received(job.submission), job.same_file)
         self.pages.write_feedback(book, record)

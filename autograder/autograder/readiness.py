@@ -35,7 +35,7 @@ from autograder.release import release
 from autograder.sample_class.build import submission
 from autograder.sample_class.run import SEED, launcher_for_our_own
 from autograder.sandbox.limits import Limits
-from autograder.user_error import UserError, tell_table
+from autograder.user_error import UserError, some, tell_table
 from autograder.workers.commission import Conditions
 from autograder.workers.machine_judge import MachineJudge
 from warplab.tasks.rubric import explained_by
@@ -94,8 +94,8 @@ def _handed_in(root: Path, names: list[str], submissions: Path) -> Iterator[Chec
         absent = [one.student for one in found if one.path is None]
         other = [one.student for one in found if one.student != one.home.name]
         told = f"{len(found) - len(absent)} of {len(found)} students"
-        more = f"; none of {_some(absent)}" if absent else ""
-        more += f"; folders whose names stand otherwise in the gradebook: {_some(other)}" if other else ""
+        more = f"; none of {some(absent)}" if absent else ""
+        more += f"; folders whose names stand otherwise in the gradebook: {some(other)}" if other else ""
         if names or len(absent) < len(found):
             yield _check(f"submissions of {name}", told + more if more else "", told, "note")
 
@@ -181,13 +181,12 @@ def _versions(root: Path) -> Check:
         return _check("versions", told, state="note")
     other: list[str] = []
     for name, pinned, marker in PIN.findall(lock.read_text(encoding="utf-8")):
-        with contextlib.suppress(
-            importlib.metadata.PackageNotFoundError
-        ):  # an extra that grading does not need
+        # an extra that grading does not need may be absent
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             here = importlib.metadata.version(name)
             if (not marker or Marker(marker).evaluate()) and here.split("+")[0] != pinned.split("+")[0]:
                 other.append(f"{name} {here}, not {pinned}")
-    told = f"{_some(other)}: run `make venv`, or grade into a fresh --out folder"
+    told = f"{some(other)}: run `make venv`, or grade into a fresh --out folder"
     return _check("versions", told if other else "", f"as in {LOCK}")
 
 
@@ -224,10 +223,6 @@ def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Itera
 
     with ThreadPoolExecutor(jobs) as pool:
         yield from pool.map(graded, names or assignment_names(root))
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def show_class(console: Console, checks: list[Check]) -> bool:

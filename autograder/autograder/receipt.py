@@ -12,6 +12,7 @@ from autograder.user_error import UserError
 TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?", re.ASCII
 )
+COLUMNS = ("student", "time")
 LONGEST = 60  # bytes of a time in a file, with the white space around it
 
 
@@ -39,8 +40,7 @@ def received_times(file: str | Path) -> dict[str, datetime]:
     Raises UserError that names the line for what is no time and for a student who stands there twice.
     """
     times: dict[str, datetime] = {}
-    wanted = "that names the columns student and time"
-    for line, row in read_rows(file, wanted, ("student", "time")):
+    for line, row in read_rows(file, COLUMNS):
         student, moment = row["student"], utc(row["time"])
         if not row["time"] and row.get("note"):
             continue
@@ -55,8 +55,7 @@ def received_times(file: str | Path) -> dict[str, datetime]:
 
 def without_time(file: Path) -> list[str]:
     """Who stands in such a file with a note and no time: a person still has to enter it."""
-    rows = read_rows(file, "that names the columns student and time", ("student", "time"))
-    return [row["student"] for _, row in rows if row.get("note") and not row["time"]]
+    return [row["student"] for _, row in read_rows(file, COLUMNS) if row.get("note") and not row["time"]]
 
 
 def exchange_time(folder: Path) -> datetime | None:

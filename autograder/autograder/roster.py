@@ -73,7 +73,7 @@ def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
         "with the column id, and first_name, last_name, email, lms_user_id where they are known; Canvas's "
         "exported gradebook and Moodle's grading worksheet do, too"
     )
-    for line, row in read_rows(file, wanted, *((mark,) for mark in TABLES)):
+    for line, row in read_rows(file, *((mark,) for mark in TABLES), wanted=wanted):
         person = _person(row, next(TABLES[mark] for mark in TABLES if mark in row))
         if not person.id:
             continue  # Canvas has a line with the points possible, and its test student has no login

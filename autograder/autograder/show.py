@@ -10,7 +10,7 @@ from autograder.grade import Grading, Row
 from autograder.gradebook.changes import ChangedSet, read_changes
 from autograder.gradebook.export import figure
 from autograder.lookalikes import told_apart
-from autograder.user_error import tell
+from autograder.user_error import some, tell
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
@@ -20,13 +20,10 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
     old = sum(not row.fresh for row in rows)
     if old:
         tell(console, f"{old} of {len(rows)} unchanged since the last run: not graded again")
-    if grading.without_time:
-        some = ", ".join(grading.without_time[:3]) + (", ..." if len(grading.without_time) > 3 else "")
-        tell(
-            console,
-            f"{len(grading.without_time)} have no time of arrival: nothing is taken off for lateness: "
-            f"{some}; their times belong into the file of --received, or take --Grade.exchange=True",
-        )
+    if late := grading.without_time:
+        cure = "their times belong into the file of --received, or take --Grade.exchange=True"
+        told = f"{len(late)} have no time of arrival: nothing is taken off for lateness"
+        tell(console, f"{told}: {some(late)}; {cure}")
     tell(console, f"student code ran {grading.pool.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 

@@ -35,6 +35,11 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" (known: {', '.join(names)})" if names else ""
 
 
+def some(names: Sequence[str], most: int = 3) -> str:
+    """ "ada, bob, eve and 4 more"."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def tell(console: Console, text: str) -> None:
     """One line as it is: no markup, no wrapping."""
     console.print(text, markup=False, soft_wrap=True)

@@ -19,7 +19,6 @@ PARTS = (("all points", "full", "green"), ("some", "partial", "gold"), ("none", 
 def scores(sets: Sequence[SetOverview]) -> plots.Figure:
     """A dot a student and set, and the median: the share of the points that are judged so far."""
     shown = [one for one in sets if one.shares]
-    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=0.9 + 0.5 * len(shown))
     for row, one in enumerate(shown):
         shares = 100 * np.sort(np.array(list(one.shares.values())))
@@ -44,7 +43,6 @@ def scores(sets: Sequence[SetOverview]) -> plots.Figure:
 def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
     """Of each task the part of the class with all, some and none of its points, the hardest on top."""
     room = 0.55 if on_phone() else 0.36
-    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=1.3 + room * len(outcomes))
     left = np.zeros(len(outcomes))
     totals = np.array([one.full + one.partial + one.none for one in outcomes])
@@ -73,7 +71,6 @@ def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
 def times(timings: Sequence[TimedRow]) -> plots.Figure:
     """Each timed kernel's time over the library's on the same device in the same run, with its interval."""
     names = list(dict.fromkeys(one.task for one in timings))
-    ax: Any  # one Axes, as no rows and columns are asked for
     figure, ax = plots.new(height=1.1 + 0.5 * len(names))
     for row, name in enumerate(names):
         mine = sorted((one for one in timings if one.task == name), key=lambda one: one.ratio)

@@ -14,6 +14,7 @@ from autograder.gradebook.export import figure
 from autograder.gradebook.passing_on import read_standings
 from autograder.gradebook.standing import Standing
 from autograder.layout import Assignment, load_assignment
+from autograder.report import Pages
 from autograder.results import Results, write_atomic
 from autograder.similar import groups, similar_answers, threshold
 from warplab.rendering import render
@@ -75,8 +76,7 @@ def _index(
     index: dict[str, dict[str, dict[str, str]]] = {}
     for one in sets:
         for standing in one.standings:
-            notebook = assignments[one.name].notebook
-            page = grades / "feedback" / standing.student / one.name / f"{notebook}.html"
+            page = Pages(grades, assignments[one.name]).feedback(standing.student)
             entry = {"text": _cell(standing), "address": _address(page, folder) if page.exists() else ""}
             index.setdefault(standing.student, {})[one.name] = entry
     return dict(sorted(index.items()))

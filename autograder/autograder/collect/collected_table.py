@@ -1,18 +1,15 @@
 """What `autograder collect` was asked, checked, and what it prints."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
-from rich.text import Text
-
-from autograder.collect.intake import TAKEN, Collected, Collection
+from autograder.collect.intake import TAKEN, Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
 from autograder.receipt import received_times, utc
-from autograder.user_error import UserError
+from autograder.user_error import UserError, some
 
 
 def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[str, Any]:
@@ -30,16 +27,6 @@ def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[st
         }
     except ValueError as problem:
         raise UserError(f"--pattern cannot be used: {problem}") from None
-
-
-def collected_table(rows: Sequence[Collected], assignment: str) -> Table:
-    """One line a student."""
-    table = Table(title=f"{assignment}, collected", title_justify="left")
-    for name in ("student", "", "from", "note"):
-        table.add_column(name)
-    for row in rows:
-        table.add_row(*(Text(text) for text in (row.student, row.state, row.place, row.why)))
-    return table
 
 
 def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> Iterator[str]:
@@ -65,7 +52,6 @@ def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> I
             "and collect again"
         )
     if found.late:
-        some = ", ".join(found.late[:3]) + (", ..." if len(found.late) > 3 else "")
-        yield f"late without a time: {some}; enter the times in {times}, or nothing is taken off"
+        yield f"late without a time: {some(found.late)}; enter the times in {times}, or nothing is taken off"
     timed = f" --received {times}" if found.late or received_times(found.times) else ""
     yield f"next: autograder grade {assignment}{timed}"

@@ -72,14 +72,14 @@ def collect(
     several who handed it in together, with ; between them.
     """
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
-    names = _names(names_file)
+    names = read_places(names_file)
     things = list(handed_in(source, assignment, pattern, protocol, deadline))
     taken, left = set[int](), Left()
     mine, rows, unclaimed = _by_student(things, names, roster, left)
     times = received_times(times_file) if times_file.exists() else {}
     waiting = without_time(times_file) if times_file.exists() else []
     into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
-    late, asking, places = [], [], _names(into / f"{assignment.name}.places.csv")
+    late, asking, places = [], [], read_places(into / f"{assignment.name}.places.csv")
     for student, everything in mine.items():
         found = [one for one in everything if not one.asks]
         if asked := _request(student, [one for one in everything if one.asks], assignment, into, left):
@@ -171,12 +171,10 @@ def write_places(file: Path, known: Mapping[str, str]) -> None:
     write_rows(file, [("file", "student"), *known.items()])
 
 
-def _names(file: Path) -> dict[str, str]:
-    """{place: student} of such a file."""
-    if not file.exists():
-        return {}
-    wanted = "that names the columns file and student"
-    return {row["file"]: row["student"] for _, row in read_rows(file, wanted, ("file", "student"))}
+def read_places(file: Path) -> dict[str, str]:
+    """{place: student} of such a file; {} where there is none."""
+    rows = read_rows(file, ("file", "student")) if file.exists() else ()
+    return {row["file"]: row["student"] for _, row in rows}
 
 
 def _student(owner: Owner, roster: Mapping[str, Person]) -> str:

@@ -70,7 +70,7 @@ def rows_of(file: Path, protocol: str) -> Iterator[tuple[int, dict[str, str]]]:
     for ssh where that is asked for: its repositories are private.
     """
     wanted = "that names the columns student and repository, or is GitHub Classroom's table of grades"
-    for line, row in read_rows(file, wanted, ("student", "repository"), CLASSROOM):
+    for line, row in read_rows(file, ("student", "repository"), CLASSROOM, wanted=wanted):
         if "repository" in row:
             yield line, row
             continue

@@ -20,19 +20,6 @@ from autograder.user_error import UserError
 from autograder.validate import Malformed, read_bytes
 
 
-def kind_of(source: Path, assignment: Assignment) -> str:
-    """What a path is: "repositories", "issues", "archive", "exchange" or "folder"."""
-    if source.is_file():
-        return {".csv": "repositories", ".json": "issues"}.get(source.suffix, "archive")
-    if not source.is_dir():
-        raise UserError(
-            f"there is no {source}; expected a folder, a zip archive or a CSV file of repositories"
-        )
-    if any(source.glob(f"*+{assignment.name}+*")):
-        return "exchange"
-    return "folder"
-
-
 def handed_in(
     source: Path,
     assignment: Assignment,
@@ -41,14 +28,18 @@ def handed_in(
     deadline: datetime | None = None,
 ) -> Iterator[HandedIn]:
     """All that lies at `source`."""
-    kind = kind_of(source, assignment)
-    if kind == "repositories":
-        return in_repositories(source, assignment, protocol, deadline)
-    if kind == "issues":
-        return _issues(source)
-    if kind == "archive":
-        return in_archive(source, assignment.filename, pattern)
-    return (_exchange if kind == "exchange" else _folder)(source, assignment, pattern)
+    if source.is_file():
+        if source.suffix == ".csv":
+            return in_repositories(source, assignment, protocol, deadline)
+        return (
+            _issues(source) if source.suffix == ".json" else in_archive(source, assignment.filename, pattern)
+        )
+    if not source.is_dir():
+        raise UserError(
+            f"there is no {source}; expected a folder, a zip archive or a CSV file of repositories"
+        )
+    exchange = any(source.glob(f"*+{assignment.name}+*"))
+    return _exchange(source, assignment) if exchange else _folder(source, assignment, pattern)
 
 
 def _issues(source: Path) -> Iterator[HandedIn]:
@@ -101,7 +92,7 @@ def _loose(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator
         yield from by_name(path.name, partial(_plain, path, path.parent), wanted, pattern)
 
 
-def _exchange(source: Path, assignment: Assignment, _: object) -> Iterator[HandedIn]:
+def _exchange(source: Path, assignment: Assignment) -> Iterator[HandedIn]:
     """The inbound folder of nbgrader's exchange: USER+SET+TIME, with or without more behind it.
 
     Everybody may write there: of several the latest counts that belongs to its user, if one does.

@@ -21,7 +21,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import load_assignment
-from autograder.user_error import UserError
+from autograder.user_error import UserError, tell_table
 
 commands = typer.Typer()
 PANEL = "Grade a class"
@@ -55,7 +55,7 @@ def collect(
 ) -> None:
     """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
     from autograder.collect import collect as run
-    from autograder.collect.collected_table import collected_table, options, told
+    from autograder.collect.collected_table import options, told
     from autograder.roster import read_roster
 
     at = here(course, submissions=into)
@@ -63,7 +63,8 @@ def collect(
     people = read_roster(roster, at.root)
     with resumable("what was collected is kept"):
         found = run(source, load_assignment(at.root, assignment), at.submissions, people, **asked)
-    console.print(collected_table(found.rows, assignment))
+    rows = ((row.student, row.state, row.place, row.why) for row in found.rows)
+    tell_table(console, ("student", "", "from", "note"), rows, f"{assignment}, collected")
     for line in told(found, assignment, at.shown):
         tell(line)
     raise typer.Exit(1 if any(row.state == "refused" for row in found.rows) else 0)

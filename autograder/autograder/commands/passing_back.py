@@ -20,7 +20,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import load_assignment
-from autograder.user_error import UserError
+from autograder.user_error import UserError, some
 
 commands = typer.Typer()
 PANEL = "Afterwards"
@@ -242,8 +242,5 @@ def forget(
         raise AnswerIsNo("nothing was removed")
     left = run(student, at.root, at.grades, at.submissions) if found else found.beside
     if left:
-        more = f" and {len(left) - 3} more" if len(left) > 3 else ""
-        raise AnswerIsNo(
-            f"{', '.join(str(at.shown(path)) for path in left[:3])}{more} still names {found.student}; "
-            "remove the name there yourself"
-        )
+        named = some([str(at.shown(path)) for path in left])
+        raise AnswerIsNo(f"{named} still names {found.student}; remove the name there yourself")

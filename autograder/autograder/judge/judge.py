@@ -248,28 +248,17 @@ def _checked(line: Line) -> Line:
     if type(line.points) is not float or not math.isfinite(line.points) or not 0 <= line.points <= line.max:
         wanted = f"expected a float in [0, {line.max:g}]"
         raise InternalError(f"row {line.key!r} has {line.points!r} points of {line.max:g}; {wanted}")
-    access = line.access
-    if "source" in access:
-        access = access | {"source": legible(access["source"])}
-    return replace(
-        line,
-        max=float(line.max),
-        reason=legible(line.reason),
-        access=access,
-        warnings=tuple(map(legible, line.warnings)),
-        drawings=tuple(map(_legible_drawing, line.drawings)),
-    )
+    told = {name: _legible(getattr(line, name)) for name in ("reason", "access", "warnings", "drawings")}
+    return replace(line, max=float(line.max), **told)
 
 
-def _legible_drawing(drawing: dict[str, Any]) -> dict[str, Any]:
-    """A drawing, of whose texts those of a student's kernel are made legible."""
-    if "acts" not in drawing:
-        return drawing
-    acts = [
-        {key: legible(value) if isinstance(value, str) else value for key, value in act.items()}
-        for act in drawing["acts"]
-    ]
-    return drawing | {"acts": acts}
+def _legible(data: Any) -> Any:
+    """Plain data with each text in it made legible: some are of a student's kernel."""
+    if isinstance(data, str):
+        return legible(data)
+    if isinstance(data, dict):
+        return {key: _legible(value) for key, value in data.items()}
+    return type(data)(map(_legible, data)) if isinstance(data, list | tuple) else data
 
 
 def legible(text: str) -> str:

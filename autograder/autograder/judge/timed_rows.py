@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +32,6 @@ NEXT_STEP = (
     "with CUDA_VISIBLE_DEVICES=-1 all but the points for time is graded"
 )
 ELSEWHERE = "remove it, or let TMPDIR name a folder of your own"
-Timed = tuple[float, float, dict[str, np.ndarray]]  # seconds, clock in MHz, outputs
 
 
 def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
@@ -86,6 +86,12 @@ def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
     return [replace(order, buffers=order.buffers | own) for own in contents]
 
 
+def _sampled(process: Process, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
+    """(seconds, clock in MHz, outputs) of one set of inputs."""
+    found = process.ask(Sample(number), (Sampled,))
+    return found.seconds, found.clock, found.outputs
+
+
 def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, budget: Budget) -> Outcome:
     sets: list[Case] = case.memo.get("sets", [case])
     orders = orders_of(sets, order)
@@ -104,22 +110,15 @@ def _timed(task: KernelTask, case: Case, order: Order, launcher: Launcher, budge
         bandwidth = student.ask(Prepare([one.plain() for one in orders]), (Prepared,)).bandwidth
         start = time.monotonic()
 
-        def of_student(number: int) -> Timed:
-            found = student.ask(Sample(number), (Sampled,))
-            return found.seconds, found.clock, found.outputs
-
-        def of_reference(number: int) -> Timed:
-            found = reference.ask(Sample(number), (Sampled,))
-            return found.seconds, found.clock, {}
-
         def elapsed() -> float:
             return time.monotonic() - start
 
         try:
-            counters = measure(task, sets, of_student, of_reference, bandwidth, elapsed)
+            of_both = partial(_sampled, student), partial(_sampled, reference)
+            counters = measure(task, sets, *of_both, bandwidth, elapsed)
         except crossing.Refused as refused:
             return Outcome(case.name, error=str(refused))
         except Unsteady:
             return Outcome(case.name)  # the device's fault, so the row stays ungraded
-        outputs = student.ask(Sample(sets.index(case)), (Sampled,)).outputs
+        _, _, outputs = _sampled(student, sets.index(case))
     return Outcome(case.name, outputs, counters)

@@ -65,6 +65,4 @@ def answered(out: Path, assignment: Assignment) -> Iterator[dict[str, str]]:
     """The rows of the table; none without one."""
     file = out / f"{assignment.name}.requests.csv"
     if file.exists():
-        yield from (
-            row for _, row in read_rows(file, f"that names the columns {', '.join(COLUMNS)}", COLUMNS)
-        )
+        yield from (row for _, row in read_rows(file, COLUMNS))

@@ -72,7 +72,7 @@ def judged_notebooks(assignment: Assignment, grades: Path) -> Iterator[tuple[str
             f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
         )
     for student in students:
-        found = read_autograded(grades / "autograded" / student / assignment.name / assignment.filename)
+        found = read_autograded(Pages(grades, assignment).autograded(student))
         if found:
             yield student, found["cells"]
 

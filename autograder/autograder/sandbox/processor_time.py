@@ -15,9 +15,8 @@ class ProcessorTime:
     def __init__(self, proc: str) -> None:
         self.proc = proc
         self._unwaited = 0
-        self._seen: dict[
-            tuple[str, int], tuple[int, int]
-        ] = {}  # (id, when it began) -> ticks: all, waited for
+        # (id, when it began) -> ticks: all, waited for
+        self._seen: dict[tuple[str, int], tuple[int, int]] = {}
 
     def seconds(self) -> float:
         """Seconds of user and system time, up to now."""

@@ -25,10 +25,8 @@ MACHINES = ("x86_64", "aarch64")  # the columns of the data file
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 YOUNG = 424  # from this number on (Linux 5.1) programs take "no such call" for an older kernel's answer
 LOAD, AND, GO, RETURN = 0x20, 0x54, 0x05, 0x06  # BPF_LD|W|ABS, BPF_ALU|AND|K, BPF_JMP|JA, BPF_RET
-EQUAL, AT_LEAST = (
-    0x15,
-    0x35,
-)  # BPF_JMP|JEQ, JGE: jump over the first number of instructions if so, else the other
+# BPF_JMP|JEQ, JGE: jump over the first number of instructions if so, else the other
+EQUAL, AT_LEAST = 0x15, 0x35
 NUMBER, ARCH, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; an argument's low word stands first
 ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # the last one with an error's number
 

@@ -9,7 +9,8 @@ import functools
 import json
 import platform
 import threading
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 import warplab
 from autograder import results
@@ -21,7 +22,7 @@ from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Malformed
 from autograder.workers.commission import Conditions
-from autograder.workers.ruling import Ruling, fault_of, without_grade
+from autograder.workers.ruling import Ruling, fault_of, handed_in, without_grade
 
 
 class MachineJudge:
@@ -53,7 +54,8 @@ class MachineJudge:
                 cases = self.inputs(conditions)
                 verdict = judge_notebook(assignment, found, cases, launcher, conditions.limits)
             notes = tuple(legible(defect.text) for defect in found.notes)
-            return Ruling(of, verdict.status, verdict.reason, notes, found, verdict, launcher.isolation)
+            cells = handed_in(found.notebook)
+            return Ruling(of, verdict.status, verdict.reason, notes, cells, verdict, launcher.isolation)
         except Malformed as malformed:
             return Ruling(of, "malformed", legible(str(malformed)), isolation=launcher.isolation)
         except NotStarted as problem:

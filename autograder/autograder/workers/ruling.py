@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -13,7 +12,7 @@ from msgspec import Meta
 from autograder.judge.judge import TOLERANCE, Verdict, legible
 from autograder.layout import Assignment, NotebookDocument
 from autograder.reader.contents import HandedInCell
-from autograder.validate import Checked, Malformed, checked
+from autograder.validate import Malformed, checked
 from warplab.tasks.rubric import Line, Text, one_of
 
 MOST_BYTES = 64 * 2**20
@@ -24,44 +23,27 @@ class BadRuling(ValueError):
     """An answer that no judge of ours gives."""
 
 
-@dataclass(frozen=True)
-class Ruling:
-    """What was decided about one Commission, by its id.
+class Ruling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What was decided about one Commission, by its id; its annotations are what an answer is held to.
 
     status: a Verdict's, "malformed", "not graded" (nobody's grade: the next run tries again) or "refused"
-    (this machine may not judge; another may). checked, verdict: None where nothing was judged.
-    isolation: how student code ran, "" where none did. machine: the name of the one that judged.
+    (this machine may not judge; another may); "missing" never crosses. cells: of the notebook that was
+    judged. cells, verdict: None where nothing was. isolation: how student code ran, "" where none did.
+    machine: the name of the one that judged.
     """
 
     id: str
-    status: str
-    reason: str = ""
-    notes: tuple[str, ...] = ()
-    checked: Checked | None = None
+    status: Annotated[str, one_of("graded", "timeout", "crashed", "malformed", "not graded", "refused")]
+    reason: Text = ""
+    notes: Annotated[tuple[Text, ...], Meta(max_length=3000)] = ()
+    cells: Annotated[list[HandedInCell], Meta(max_length=2000)] | None = None
     verdict: Verdict | None = None
-    isolation: str = ""
-    machine: str = field(default="", compare=False)
+    isolation: Text = ""
+    machine: Annotated[str, Meta(max_length=300)] = ""
 
     def as_bytes(self) -> bytes:
         """JSON."""
-        cells = handed_in(self.checked.notebook) if self.checked else None
-        verdict = self.verdict.as_dict() if self.verdict else None
-        told = {**vars(self), "cells": cells, "verdict": verdict}
-        del told["checked"]
-        return json.dumps(told).encode()
-
-
-class RulingForm(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON of a Ruling. cells: of its notebook."""
-
-    id: str
-    status: Annotated[str, one_of("graded", "timeout", "crashed", "malformed", "not graded", "refused")]
-    reason: Text
-    notes: Annotated[list[Text], Meta(max_length=3000)]
-    cells: Annotated[list[HandedInCell], Meta(max_length=2000)] | None
-    verdict: Verdict | None
-    isolation: Text
-    machine: Annotated[str, Meta(max_length=300)]
+        return json.dumps(msgspec.to_builtins(self)).encode()
 
 
 def without_grade(of: str, why: str, machine: str = "", status: str = "not graded") -> Ruling:
@@ -99,19 +81,21 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
     if type(data) is not bytes or len(data) > MOST_BYTES:
         raise BadRuling(f"expected at most {MOST_BYTES // 2**20} MiB of JSON")
     try:
-        told = msgspec.convert(json.loads(data), RulingForm)
+        told = msgspec.convert(json.loads(data), Ruling)
         if told.verdict is not None:
             _check(told.verdict, assignment)
-        found = None if told.cells is None else checked(told.cells, assignment)
+        if told.cells is not None:
+            checked(told.cells, assignment)
     except (ValueError, RecursionError, Malformed) as problem:  # of JSON, of msgspec, of the cells
         raise BadRuling(f"the answer is not of the form of a ruling: {str(problem)[:300]}") from None
     if told.id != of:
         raise BadRuling("the answer is about another submission")
-    if (found is None) is not (told.verdict is None) or told.verdict and told.verdict.status != told.status:
-        raise BadRuling("a verdict goes with the cells that were judged, and with its own status")
-    reason, isolation, machine = map(legible, (told.reason, told.isolation, told.machine))
-    notes = tuple(map(legible, told.notes))
-    return Ruling(of, told.status, reason, notes, found, told.verdict, isolation, machine)
+    if (told.cells is None) is not (told.verdict is None):
+        raise BadRuling("a verdict goes with the cells that were judged")
+    if told.verdict and told.verdict.status != told.status:
+        raise BadRuling("a verdict goes with its own status")
+    texts = {name: legible(getattr(told, name)) for name in ("reason", "isolation", "machine")}
+    return msgspec.structs.replace(told, notes=tuple(map(legible, told.notes)), **texts)
 
 
 def _check(verdict: Verdict, assignment: Assignment) -> None:
