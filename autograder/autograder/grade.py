@@ -311,7 +311,7 @@ class Grading:
             "reason": ruling.reason,
             "notes": [*ruling.notes],
             "isolation": ruling.isolation or self.pool.isolation,
-            "verdict": ruling.verdict.as_dict() if ruling.verdict else None,
+            "verdict": asdict(ruling.verdict) if ruling.verdict else None,
             "attempts": job.attempts if judged else job.before,
             "attempt": job.attempt if judged else 0,
             "submission": job.id,

@@ -19,14 +19,8 @@ def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[st
         raise UserError(f"--deadline {deadline!r} is no time; expected one such as 2026-03-01T23:59Z")
     if protocol not in PROTOCOLS:
         raise UserError(f"--protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
-    try:
-        return {
-            "pattern": checked_pattern(pattern) if pattern else None,
-            "protocol": protocol,
-            "deadline": moment,
-        }
-    except ValueError as problem:
-        raise UserError(f"--pattern cannot be used: {problem}") from None
+    compiled = checked_pattern(pattern) if pattern else None
+    return {"pattern": compiled, "protocol": protocol, "deadline": moment}
 
 
 def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> Iterator[str]:

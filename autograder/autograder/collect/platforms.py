@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 
 from autograder.collect.handed_in import Owner, Refusal
+from autograder.user_error import UserError
 
 CANVAS = re.compile(
     r"(?:(?P<name>\w+?)_)?(?:(?P<late>LATE)_)?(?P<number>\d+)_"
@@ -68,21 +69,17 @@ def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -
 
 def _by_pattern(found: re.Match[str], name: str) -> Named:
     groups = found.groupdict()
-    file = (
-        groups["file_id"]
-        if (groups["file_id"] or "").endswith((".ipynb", ".zip"))
-        else f"{groups['file_id']}.ipynb"
-    )
+    file = groups["file_id"] or ""
+    file += "" if file.endswith((".ipynb", ".zip")) else ".ipynb"
     return Owner(student=groups["student_id"]), file, (groups.get("timestamp") or "",), ""
 
 
 def checked_pattern(text: str) -> re.Pattern[str]:
-    """--pattern, compiled. Raises ValueError with what it lacks."""
+    """--pattern, compiled. Raises UserError with what it lacks."""
     try:
         pattern = re.compile(text)
     except re.error as problem:
-        raise ValueError(f"it is no regular expression: {problem}") from None
-    lacking = {"student_id", "file_id"} - set(pattern.groupindex)
-    if lacking:
-        raise ValueError(f"it lacks (?P<{sorted(lacking)[0]}>...)")
+        raise UserError(f"--pattern cannot be used: it is no regular expression: {problem}") from None
+    if lacking := {"student_id", "file_id"} - set(pattern.groupindex):
+        raise UserError(f"--pattern cannot be used: it lacks (?P<{min(lacking)}>...)")
     return pattern

@@ -122,13 +122,9 @@ def from_repository(
             assignment.filename,
             f"exercises/{assignment.name}/{assignment.filename}",
         ):
-            entry, request = (
-                asked("ls-tree", "-l", "--end-of-options", commit, "--", one)
-                .decode("utf-8", "replace")
-                .split()
-                for one in (path, f"{assignment.name}/regrade.md")
-            )
-            if entry:
+            listed = partial(asked, "ls-tree", "-l", "--end-of-options", commit, "--")
+            if entry := listed(path).decode("utf-8", "replace").split():
+                request = listed(f"{assignment.name}/regrade.md").decode("utf-8", "replace").split()
                 return _blob(asked, entry), _blob(asked, request) if request else b"", how
         raise Refusal(f"no {assignment.name}/{assignment.filename} in {how}")
 

@@ -65,14 +65,6 @@ def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
 
 def _reply(channel: Channel, outcome: Outcome) -> None:
     try:
-        sent = Done(
-            outcome.outputs,
-            outcome.counters,
-            list(outcome.modified),
-            outcome.error,
-            outcome.access,
-            list(outcome.findings),
-        )
-        channel.send(sent)
+        channel.send(Done(**{name: getattr(outcome, name) for name in Done.__struct_fields__}))
     except BadMessage as problem:
-        channel.send(Done({}, {}, [], f"the kernel's results could not be sent back: {problem}"))
+        channel.send(Done({}, {}, (), f"the kernel's results could not be sent back: {problem}"))

@@ -292,8 +292,7 @@ class _Conversation(contextlib.ExitStack):
 
 def outcome_of(case: Case, done: Done, order: Order) -> Outcome:
     """The Outcome of an order that the executor's message Done tells of."""
-    told = structs.asdict(done) | {"modified": tuple(done.modified), "findings": tuple(done.findings)}
-    return Outcome(case.name, **told, launch=order.launch)
+    return Outcome(case.name, **structs.asdict(done), launch=order.launch)
 
 
 def _check(done: Done, order: Order) -> None:

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -92,16 +92,6 @@ class Verdict:
             key: cell.as_changed(worth.get(key, cell.max), key in given) for key, cell in self.cells.items()
         }
         return replace(self, cells=cells)
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON data, for results on disk."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Verdict:
-        """The inverse of as_dict."""
-        cells = {key: CellVerdict(**cell) for key, cell in data["cells"].items()}
-        return cls(**{**data, "cells": cells})
 
 
 def make_cases(assignment: Assignment, seed: int) -> Cases:

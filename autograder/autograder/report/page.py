@@ -13,6 +13,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from autograder.csv_tables import guard
 from autograder.gradebook import ByHand, CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
@@ -247,4 +249,4 @@ def verdict_of(book: CourseGradebook, assignment: Assignment, record: StoredReco
     if not record["verdict"]:
         return None
     changes = book.in_force(assignment)
-    return Verdict.from_dict(record["verdict"]).as_changed(changes.worth, changes.given)
+    return msgspec.convert(record["verdict"], Verdict).as_changed(changes.worth, changes.given)

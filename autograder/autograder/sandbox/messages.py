@@ -159,10 +159,10 @@ class Done(Message):
 
     outputs: dict[str, np.ndarray]
     counters: dict[str, float]
-    modified: list[str]
+    modified: tuple[str, ...]
     error: Error | None = None
     access: dict = {}
-    findings: list = []
+    findings: tuple = ()
 
 
 class Broken(Message):

@@ -80,14 +80,12 @@ def judge_as_worker(conditions: bytes, notebook: bytes, machine: str = "") -> by
 
 
 def describe_worker(version: str, unsafe: bool) -> bytes:
-    """What a worker of a cluster says of itself, as JSON: refusal ("" where it may judge), isolation, device,
-    host.
-    """
+    """What a cluster's worker says of itself, as JSON: refusal ("" where it may judge), isolation, device."""
     unfit = why_unfit(version, unsafe)
     device = warplab.device()
     isolation = "" if unfit else of_this_machine(unsafe).launcher.isolation
     told = {"refusal": unfit, "isolation": isolation, "device": [device.name, device.arch]}
-    return json.dumps(told | {"host": platform.node()}).encode()
+    return json.dumps(told).encode()
 
 
 def why_unfit(version: str, unsafe: bool) -> str:

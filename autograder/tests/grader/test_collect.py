@@ -324,7 +324,7 @@ def test_zip_collects_folder_comes_in_by_its_pattern_and_a_bad_pattern_is_told(t
     rows, into = take(folder, pattern=checked_pattern(pattern))
     assert {name: (into / name / "ps01" / FILE).read_text() for name in rows} == {"a": "later", "b": "b"}
     for wrong, why in ((r"(?P<student_id>.*)", r"it lacks (?P<file_id>...)"), ("(", "no regular expression")):
-        with pytest.raises(ValueError) as told:
+        with pytest.raises(UserError) as told:
             checked_pattern(wrong)
         assert why in str(told.value)
 

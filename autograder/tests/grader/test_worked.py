@@ -1,5 +1,7 @@
 """Worked solutions: every task has one, and a student's page shows it only where all points are."""
 
+from dataclasses import asdict
+
 import pytest
 from corpus_files import SOLUTIONS
 from grading import grading, make_course
@@ -52,7 +54,7 @@ def test_a_page_shows_a_solution_only_beside_all_points(tmp_path, monkeypatch, g
     }
     verdict = Verdict("graded", "", cells, "sandboxed", 1.0)
     record = {"student": "ada", "status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
-    record["verdict"] = verdict.as_dict()
+    record["verdict"] = asdict(verdict)
     monkeypatch.setattr(CourseGradebook, "by_hand", lambda *_: ByHand(given))
     pages = grading(root, "ps01", tmp_path, tmp_path / "out").pages
     with CourseGradebook(tmp_path / "out") as book:

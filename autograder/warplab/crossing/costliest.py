@@ -12,6 +12,7 @@ from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
 from warplab.crossing.explain import Refused
+from warplab.crossing.findings import MAX_LINE, Checksum, LineNumber
 from warplab.crossing.values import of_form
 from warplab.simt.counters.watch import WarpRequest
 from warplab.simt.profile import MEMORY
@@ -23,7 +24,7 @@ KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was
     "write": ("store", "write", "memory"),
     "atomic": ("atomic", "read", "write", "memory", "memory"),
 }
-MAX_LINE, MAX_WIDTH, MAX_NUMBER = 1_000_000, 64, 1 << 48
+MAX_WIDTH, MAX_NUMBER = 64, 1 << 48
 Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 
 
@@ -33,8 +34,8 @@ class AccessRecord(Struct, forbid_unknown_fields=True):
     lines: how many lines together made so many requests, of one kind to one array.
     """
 
-    line: Annotated[int, Meta(ge=0, le=MAX_LINE)]
-    file: Number
+    line: LineNumber
+    file: Checksum
     space: Literal["global", "shared"]
     kind: Literal["read", "write", "atomic"]
     array: str

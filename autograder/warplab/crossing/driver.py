@@ -12,7 +12,7 @@ import numpy as np
 from msgspec import Meta
 
 from warplab.crossing.explain import Refused
-from warplab.crossing.kernel import compiled, target_of
+from warplab.crossing.kernel import compiled, target_of, type_of
 from warplab.crossing.orders import (
     MAX_BUFFER_BYTES,
     MAX_BUFFERS,
@@ -170,19 +170,12 @@ def _packed(arguments, who):
         if type(one) not in PASSED and not isinstance(one, np.number | np.bool_):
             what = f"{who} passes device arrays and numbers to a kernel, nothing else"
             raise Refused(f"{what}: argument number {place} is of type {type(one).__name__}")
-    types = tuple(map(_described, arguments))
+    types = tuple(type_of(value, Handle) for value in arguments)
     packed = [
         _name(value) if kind == "array" else [dtype, plain_copy(value)]
         for value, (dtype, _, kind) in zip(arguments, types, strict=True)
     ]
     return packed, types
-
-
-def _described(value):
-    """The type of an argument, as kernel.compiled() takes it."""
-    if type(value) is Handle:
-        return value.dtype.name, value.ndim, "array"
-    return np.asarray(value).dtype.name, 0, "number"
 
 
 def _name(handle):

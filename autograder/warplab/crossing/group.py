@@ -20,16 +20,9 @@ from torch._C import _distributed_c10d as c10d_library
 from torch.distributed import distributed_c10d as c10d
 
 from warplab.crossing.arrays import NotPlain, as_array
-from warplab.crossing.router import CommError
+from warplab.crossing.router import REDUCTIONS, CommError
 
 NAME = "router"
-REDUCTIONS = {
-    dist.ReduceOp.SUM: "sum",
-    dist.ReduceOp.AVG: "avg",
-    dist.ReduceOp.PRODUCT: "product",
-    dist.ReduceOp.MIN: "min",
-    dist.ReduceOp.MAX: "max",
-}
 CLOSED = {
     "alltoall": "all_to_all",
     "all_to_all_single": "all_to_all_single",
@@ -213,13 +206,13 @@ for _name, _text in CLOSED.items():
 
 
 def _operation(opts):
-    name = next((name for operation, name in REDUCTIONS.items() if opts.reduceOp == operation), None)
-    if name is None:
-        known = ", ".join(name.upper() for name in REDUCTIONS.values())
+    known = [name for name in REDUCTIONS if opts.reduceOp == getattr(dist.ReduceOp, name.upper())]
+    if not known:
+        names = ", ".join(map(str.upper, REDUCTIONS))
         raise CommError(
-            f"the router of these ranks knows the reductions {known}; it does not know {opts.reduceOp}"
+            f"the router of these ranks knows the reductions {names}; it does not know {opts.reduceOp}"
         )
-    return name
+    return known[0]
 
 
 def _sound(what, tensor):

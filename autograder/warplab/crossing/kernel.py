@@ -38,11 +38,11 @@ class CompiledKernel(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def question(task, case):
-    """Argument names, their types as _type() has them, and what the student's plan is called with."""
+    """Argument names, their types as type_of() has them, and what the student's plan is called with."""
     outputs = task.result(case.inputs)
     arrays = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, (shape, dtype) in outputs.items()}
     arrays |= dict.fromkeys(task.maps, np.zeros(128, np.uint8))
-    described = [_type((case.inputs | arrays)[name]) for name in task.arguments]
+    described = [list(type_of((case.inputs | arrays)[name])) for name in task.arguments]
     plan = plain_copy(task.plan_arguments(case.inputs)) if task.plan_entry else None
     asked = {"arguments": list(task.arguments), "types": described, "plan": plan}
     return asked | {"arch": target_of(task, case).arch}
@@ -53,11 +53,11 @@ def target_of(task, case):
     return device().target if task.is_timed(case) else engine_target()
 
 
-def _type(value):
-    """["float32", 2] of a matrix, ["int64", 0] of a Python int: what numba and a C++ compiler make of it."""
-    if type(value) is np.ndarray:
-        return [value.dtype.name, value.ndim, "array"]
-    return [np.asarray(value).dtype.name, 0, "number"]
+def type_of(value, array=np.ndarray):
+    """What a compiler makes of it: ("float32", 2, "array") of a matrix, ("int64", 0, "number") of an int."""
+    if type(value) is array:
+        return value.dtype.name, value.ndim, "array"
+    return np.asarray(value).dtype.name, 0, "number"
 
 
 def answer(question, names, entry, plan, call):
