@@ -26,9 +26,9 @@ Attempts = list[tuple[str, int]]
 class StoredRecord(TypedDict):
     """What was decided about one submission. key: hash of all that it depends on.
 
-    verdict: a Verdict as a dict. attempts: all of this student's; attempt: which of them this is, from 1 on, or
-    0 for what was not judged. submission: the name of this one in log, table and feedback page. page: of what
-    a person has entered, when the feedback page was written.
+    verdict: a Verdict as a dict. attempts: all of this student's; attempt: which of them this is, from 1 on,
+    or 0 for what was not judged. submission: the name of this one in log, table and feedback page. page: of
+    what a person has entered, when the feedback page was written.
     """
 
     student: str
