@@ -341,7 +341,7 @@ def meeting(rng: random.Random) -> tuple[str, bool]:
             at = f"[bars+{8 * barriers}]"
             chosen = some()
             begin.append(f"mbarrier.init.shared.b64 {at}, {len(chosen)};")
-            relaxed = rng.random() < 0.1  # says nothing of what came before it
+            relaxed = rng.random() < 0.3  # says nothing of what came before it
             lines.append(f"mbarrier.arrive{'.relaxed.cta' * relaxed}.shared.b64 _, {at};")
             for t in chosen:
                 threads.arrive(t, barriers, relaxed)
