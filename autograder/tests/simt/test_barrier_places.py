@@ -1,19 +1,17 @@
 """Barriers that not all threads of a block reach at one place: what PTX lets pass, and with what warning."""
 
+import functools
 import warnings
 
 import numpy as np
 import pytest
+import told
 from numba import cuda
+from told import line_of
 
 import warplab
 
-
-def warned(launch) -> list[str]:
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        launch()
-    return [str(w.message) for w in seen if w.category is warplab.BarrierWarning]
+warned = functools.partial(told.warned, warplab.BarrierWarning)
 
 
 @cuda.jit
@@ -43,13 +41,10 @@ def whole_blocks_leave(x):
 
 @pytest.mark.parametrize("kernel, written", [(early_return, 40), (only_one_warp, 32)])
 def test_a_barrier_that_threads_skip_by_leaving_passes_with_a_warning_that_names_its_line(kernel, written):
-    import inspect
-
-    lines, first = inspect.getsourcelines(kernel.py_func)
     x = np.zeros(64, np.float32)
     (text,) = warned(lambda: kernel[1, 64](x))
     assert (x == np.where(np.arange(64) < written, 2, 0)).all()
-    place = first + next(i for i, line in enumerate(lines) if "# line" in line)
+    place = line_of(kernel, "# line")
     assert text.startswith(f"barrier in kernel {kernel.py_func.__name__}, test_barrier_places.py:{place}: ")
     assert "threads of a block have left the kernel before this barrier" in text and "Look at: " in text
 

@@ -72,17 +72,6 @@ def test_instances_of_templates_are_named_in_the_first_line(cells):
     assert x[0] == 0 and "scale" not in names
 
 
-@pytest.mark.parametrize(
-    "damage", [("+= by;", "+= by"), ("x[threadIdx.x]", "y"), ("}\nint main", "\nint main")]
-)
-def test_after_a_mistake_no_older_kernel_of_the_name_is_left(cells, damage):
-    run, names = cells
-    assert run(ADD) is None and "add" in names
-    error = run(ADD.replace(*damage))
-    assert "compile error" in error and "add" not in names
-    assert run(ADD) is None and "add" in names
-
-
 def test_a_mistake_has_the_cells_own_line(cells):
     run, _ = cells
     assert "add.cu(5): error" in run(ADD.replace("+= by", "+= to"))
@@ -93,18 +82,6 @@ def test_a_mistake_shows_none_of_our_code(shell, capsys):
     shown = capsys.readouterr()
     assert 'identifier "to" is undefined' in shown.out + shown.err
     assert "Traceback" not in shown.out + shown.err and "cell_magic" not in shown.out + shown.err
-
-
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        ("%%cuda\nint main() {}\n", "no kernel to bind"),
-        ("%%cuda\ntemplate <class T> __global__ void k(T* x) {}\n", "no kernel to bind"),
-        ("%%cuda scale<float>\n__global__ void k() {}\n", "name=kernel"),
-    ],
-)
-def test_a_cell_without_a_kernel_says_so(cells, text, message):
-    assert message in cells[0](text)
 
 
 def test_importing_warplab_in_a_notebook_is_enough():

@@ -67,10 +67,6 @@ def test_template_arguments_that_do_not_fit(name, said):
     assert said in text and "__nv_name" not in text
 
 
-def test_random_numbers_of_cuda_come_with_a_package():
-    assert "pip install nvidia-curand" in said_of("__global__ void k(curandState* s) {}\n")
-
-
 @pytest.mark.parametrize("path", ["nowhere/kernel.cpp", "add", "no such file.txt", "~/nowhere.cu"])
 def test_a_string_without_code_is_a_path(path):
     said = said_of(path)

@@ -141,11 +141,6 @@ def test_a_block_of_threads_reduces_with_cub():
     assert out[0] == 127 * 64 + 3
 
 
-def test_a_file_that_is_not_there_is_told():
-    with pytest.raises(warplab.CompileError, match="there is no file .*nowhere.cu"):
-        warplab.cuda_kernel("nowhere.cu", "k")
-
-
 # Variables by name
 
 VARIABLES = """

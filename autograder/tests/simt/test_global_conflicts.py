@@ -1,9 +1,11 @@
 """Conflicts in global memory: what the warning says, and what it is silent about."""
 
-import warnings
+import functools
 
 import numpy as np
+import told
 from numba import cuda
+from told import line_of
 
 import warplab
 from warplab.simt.engine import machine
@@ -11,19 +13,7 @@ from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.ptx.parser import parse
 from warplab.simt.ptx.stored import written_through
 
-
-def line(kernel, text):
-    import inspect
-
-    lines, first = inspect.getsourcelines(kernel.py_func)
-    return first + next(i for i, source in enumerate(lines) if text in source)
-
-
-def warned(launch) -> list[str]:
-    with warnings.catch_warnings(record=True) as seen:
-        warnings.simplefilter("always")
-        launch()
-    return [str(w.message) for w in seen if w.category is warplab.GlobalConflict]
+warned = functools.partial(told.warned, warplab.GlobalConflict)
 
 
 @cuda.jit
@@ -37,7 +27,7 @@ def blocks_meet(x, out):
 
 def test_the_warning_names_kernel_lines_threads_blocks_element_and_what_to_look_at():
     (text,) = warned(lambda: blocks_meet[4, 64](np.zeros(256, np.float32), np.zeros(256, np.float32)))
-    read, write = line(blocks_meet, "# read"), line(blocks_meet, "# write")
+    read, write = line_of(blocks_meet, "# read"), line_of(blocks_meet, "# write")
     assert text.startswith(
         f"global-memory conflict in kernel blocks_meet, test_global_conflicts.py:{write}: "
         "thread (0, 0, 0) of block (0, 0, 0) writes"

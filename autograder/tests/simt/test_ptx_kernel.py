@@ -91,22 +91,6 @@ def test_arguments_that_are_not_the_kernels(args, said):
         warplab.ptx_kernel(SCALE, "scale")[1, 32](*args)
 
 
-def test_an_instruction_that_the_engine_lacks_is_refused_by_name():
-    text = (
-        SCALE.replace(
-            "mov.u32 %r1, %tid.x;",
-            "mov.u32 %r1, %tid.x;\n"
-            "    red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 "
-            "[%r1], %r1, [%r1];",
-        )
-        .replace("sm_80", "sm_90")
-        .replace(".version 8.0", ".version 8.6")
-    )
-    kernel = warplab.ptx_kernel(text, "scale")
-    with pytest.raises(warplab.UnsupportedInstruction, match="red.async"):
-        kernel[1, 32](np.ones(32, np.float32), 1.0, np.uint32(1))
-
-
 def test_hints_to_the_cache_change_nothing():
     """A policy is made and named by a load and a store, whose vectors Triton writes with one element too."""
     text = SCALE.replace(

@@ -3,15 +3,9 @@
 import numpy as np
 import pytest
 from numba import cuda, float32
+from told import line_of
 
 import warplab
-
-
-def line_of(function, marker):
-    import inspect
-
-    source, first = inspect.getsourcelines(function.py_func)
-    return first + next(i for i, text in enumerate(source) if marker in text)
 
 
 @cuda.jit

@@ -78,14 +78,6 @@ def product(
 
 
 @triton.jit
-def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + at, mask=at < n)
-    keep = tl.rand(seed, at) > p
-    tl.store(out + at, tl.where(keep, value / (1 - p), 0.0), mask=at < n)
-
-
-@triton.jit
 def layer_norm_backward(
     dx, dy, dw, db, x, weight, means, scales, locks, stride, n, GROUPS: tl.constexpr, BLOCK: tl.constexpr
 ):
@@ -169,16 +161,6 @@ def test_product_in_tf32():
     a, b, c = torch.randn(32, 64), torch.randn(64, 32), torch.empty(32, 32)
     run_product(a, b, c)
     torch.testing.assert_close(c, a @ b, atol=5e-2, rtol=1e-2)
-
-
-def test_dropout_keeps_what_its_seed_says():
-    x, out, again, other = torch.randn(5000), torch.empty(5000), torch.empty(5000), torch.empty(5000)
-    for to, seed in ((out, 123), (again, 123), (other, 512)):
-        dropout[(5,)](x, to, 5000, 0.3, seed, BLOCK=1024)
-    assert torch.equal(out, again) and not torch.equal(out, other)
-    kept = out != 0
-    torch.testing.assert_close(out[kept], x[kept] / 0.7)
-    assert 0.66 < kept.float().mean() < 0.74
 
 
 def test_random_numbers_are_philox_own():

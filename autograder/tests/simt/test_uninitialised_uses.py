@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32
 from ptx_runner import run
+from told import line_of
 
 import warplab
 from warplab.simt.engine import loadstore, taint
@@ -298,12 +299,7 @@ def test_a_neighbour_s_value_is_followed_through_a_shuffle_and_both_lines_are_na
     np.testing.assert_array_equal(out[1:], x[1:] + x[:-1])
     with pytest.raises(warplab.UninitialisedRead) as caught:
         row_sums[1, 32](x, np.zeros(22, np.float32))
-    import inspect
-
-    lines, first = inspect.getsourcelines(row_sums.py_func)
-    read, use = (
-        first + next(i for i, line in enumerate(lines) if mark in line) for mark in ("# read", "# use")
-    )
+    read, use = line_of(row_sums, "# read"), line_of(row_sums, "# use")
     text = str(caught.value)
     assert f"in kernel row_sums, test_uninitialised_uses.py:{read}: thread (20, 0, 0) of block" in text
     assert "tile[20], which no thread of its block has written; thread (20, 0, 0) of block" in text

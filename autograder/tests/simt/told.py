@@ -1,0 +1,18 @@
+"""What a launch tells its author: warnings of a kind, and the lines that messages should name."""
+
+import inspect
+import warnings
+
+
+def warned(kind, launch) -> list[str]:
+    """The warnings of a kind, and of no other, that ``launch()`` gives."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        launch()
+    return [str(w.message) for w in seen if w.category is kind]
+
+
+def line_of(kernel, text) -> int:
+    """The line of a numba kernel's source that has this text."""
+    lines, first = inspect.getsourcelines(kernel.py_func)
+    return first + next(i for i, line in enumerate(lines) if text in line)
