@@ -29,12 +29,6 @@ def strided(x, out, stride, offset):
 
 
 @cuda.jit
-def modulo(x, out, many, apart):
-    i = cuda.grid(1)
-    out[i] = x[i % many * apart + i // many * 0]
-
-
-@cuda.jit
 def gather(x, index, out):
     i = cuda.grid(1)
     out[i] = x[index[i]]
@@ -273,8 +267,8 @@ TABLE = [
     ("doubles shifted by one: 8 and a straddle", load(1, 1, np.float64), loads(1, 9)),
     ("bytes shifted by one: 1 and a straddle", load(1, 1, np.int8), loads(1, 2)),
     # patterns; the 32 indices of 8 bytes are 8 sectors of their own
-    ("two addresses in one sector", one_warp(modulo, f(), f(32), 2, 1), loads(1, 1)),
-    ("two addresses far apart", one_warp(modulo, f(), f(32), 2, 100), loads(1, 2)),
+    ("two addresses in one sector", from_index(LANES % 2), loads(2, 8 + 1)),
+    ("two addresses far apart", from_index(LANES % 2 * 100), loads(2, 8 + 2)),
     ("a random order of neighbours", from_index(np.random.default_rng(1).permutation(32)), loads(2, 8 + 4)),
     ("rows of 16: two runs of 64 bytes", from_index(LANES % 16 + LANES // 16 * 1000), loads(2, 8 + 4)),
     (

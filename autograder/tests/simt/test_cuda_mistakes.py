@@ -4,6 +4,7 @@ import codecs
 
 import numpy as np
 import pytest
+from told import compile_error
 
 import warplab
 from warplab.simt.frontends.cell_magic import bind_kernels
@@ -11,14 +12,8 @@ from warplab.simt.frontends.cell_magic import bind_kernels
 KERNEL = "__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }\n"
 
 
-def said_of(source, name="k"):
-    with pytest.raises(warplab.CompileError) as caught:
-        warplab.cuda_kernel(source, name)
-    return str(caught.value)
-
-
 def test_a_brace_that_is_missing_is_told_with_the_one_that_stands_alone():
-    assert said_of("__global__ void k(int* x) {\n    x[0] = 1;\n") == (
+    assert compile_error("__global__ void k(int* x) {\n    x[0] = 1;\n") == (
         'compile error in kernel k: k.cu, at its end: error: expected a "}"\n'
         'k.cu(1): note: to match this "{"\n'
         "  __global__ void k(int* x) {\n"
@@ -36,13 +31,13 @@ def test_a_brace_that_is_missing_is_told_with_the_one_that_stands_alone():
     ],
 )
 def test_a_character_that_cuda_does_not_know_is_named(line, character):
-    said = said_of(f"// größe – „2“\n__global__ void k(float* x) {{\n    {line}\n}}\n")
+    said = compile_error(f"// größe – „2“\n__global__ void k(float* x) {{\n    {line}\n}}\n")
     assert "k.cu(3): error: unrecognized token" in said and character in said
 
 
 def test_kernels_of_one_name_are_told_apart_by_their_parameters():
     source = "__global__ void k(float* x) { x[0] = 1; }\n__global__ void k(int* x) { x[0] = 2; }\n"
-    said = said_of(source)
+    said = compile_error(source)
     assert "several kernels are named k" in said and "__nv_name" not in said
     x = np.zeros(1, np.int32)
     warplab.cuda_kernel(source, "(void(*)(int*))k")[1, 1](x)
@@ -50,7 +45,7 @@ def test_kernels_of_one_name_are_told_apart_by_their_parameters():
 
 
 def test_arguments_for_what_is_no_template():
-    assert said_of(KERNEL, "k<float>").endswith("k is no template: its name is k alone")
+    assert compile_error(KERNEL, "k<float>").endswith("k is no template: its name is k alone")
 
 
 @pytest.mark.parametrize(
@@ -63,13 +58,13 @@ def test_arguments_for_what_is_no_template():
     ],
 )
 def test_template_arguments_that_do_not_fit(name, said):
-    text = said_of("template <class T, int N> __global__ void k(T* x) { x[0] = N; }\n", name)
+    text = compile_error("template <class T, int N> __global__ void k(T* x) { x[0] = N; }\n", name)
     assert said in text and "__nv_name" not in text
 
 
 @pytest.mark.parametrize("path", ["nowhere/kernel.cpp", "add", "no such file.txt", "~/nowhere.cu"])
 def test_a_string_without_code_is_a_path(path):
-    said = said_of(path)
+    said = compile_error(path)
     assert "there is no file /" in said and "~" not in said
 
 
@@ -118,11 +113,11 @@ def test_a_kernel_runs_though_another_of_its_file_does_not_compile():
     x = np.full(1, 2.0, np.float32)
     k[1, 1](x)
     assert x[0] == 60
-    assert "__shfl_xor_sync" in said_of(OF_OTHER_TIMES, "first")
+    assert "__shfl_xor_sync" in compile_error(OF_OTHER_TIMES, "first")
 
 
 def test_of_several_mistakes_that_of_the_kernel_itself_is_told():
-    assert 'k.cu(10): error: identifier "bias" is undefined' in said_of(
+    assert 'k.cu(10): error: identifier "bias" is undefined' in compile_error(
         OF_OTHER_TIMES.replace("scale * ", "bias * ")
     )
 

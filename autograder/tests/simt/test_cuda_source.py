@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numba import cuda
+from told import compile_error
 
 import warplab
 from warplab.simt.toolchain import nvrtc
@@ -14,17 +15,11 @@ from warplab.simt.toolchain import nvrtc
 KERNEL = "__global__ void k(float* x) { x[threadIdx.x] += 1.0f; }\n"
 
 
-def error_of(source, name="k"):
-    with pytest.raises(warplab.CompileError) as caught:
-        warplab.cuda_kernel(source, name)
-    return str(caught.value)
-
-
 def test_an_error_is_the_compilers_line_the_authors_line_and_how_many_more():
     source = (
         "#include <cstdio>\nint main() {}\n__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z\n}\n"
     )
-    assert error_of(source) == (
+    assert compile_error(source) == (
         'compile error in kernel k: k.cu(5): error: identifier "y" is undefined\n'
         "      x[0] = y;\n"
         "             ^\n"
@@ -33,13 +28,13 @@ def test_an_error_is_the_compilers_line_the_authors_line_and_how_many_more():
 
 
 def test_one_more_error_is_counted_alone():
-    assert error_of("__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z;\n}\n").endswith(
+    assert compile_error("__global__ void k(int* x)\n{\n    x[0] = y;\n    x[1] = z;\n}\n").endswith(
         "(1 more error)"
     )
 
 
 def test_a_call_of_host_code_is_told_where_it_stands():
-    error = error_of(
+    error = compile_error(
         "#include <cmath>\n\nfloat f(float x) { return x; }\n__global__ void k(float* x) { x[0] = f(1); }"
     )
     assert 'k.cu(4): error: identifier "f" is undefined' in error
@@ -48,12 +43,14 @@ def test_a_call_of_host_code_is_told_where_it_stands():
 
 @pytest.mark.parametrize("use", ["curandState *state", "const curandState *const state", "Rng<float> r"])
 def test_a_type_from_a_header_that_is_not_there_is_told_which(use):
-    error = error_of(f"#include <time.h>\n#include <curand_kernel.h>\n__global__ void k({use}) {{}}\n")
+    error = compile_error(f"#include <time.h>\n#include <curand_kernel.h>\n__global__ void k({use}) {{}}\n")
     assert "k.cu(3)" in error and "there is no such file: curand_kernel.h" in error
 
 
 def test_a_name_from_a_header_that_is_not_there_is_told_which():
-    error = error_of('#include <vector>\n#include "mine.h"\n__global__ void k(float* x) { x[0] = MINE; }')
+    error = compile_error(
+        '#include <vector>\n#include "mine.h"\n__global__ void k(float* x) { x[0] = MINE; }'
+    )
     assert 'k.cu(3): error: identifier "MINE" is undefined' in error
     assert "taken for empty, because there is no such file: mine.h; headers of your own are looked" in error
 
@@ -175,25 +172,6 @@ template <int by> __global__ void subtract() { count -= by; }
 def variables(tag):
     """A source of its own, so that no test sees another's variables."""
     return f"// {tag}\n{VARIABLES}"
-
-
-@pytest.mark.parametrize(
-    "name, dtype, shape",
-    [
-        ("ns::mask", "float32", (2, 3)),
-        ("table", "int32", (3,)),
-        ("count", "int32", ()),
-        ("quad", "float32", (2, 4)),
-        ("head", "uint64", ()),
-        ("origin", "V16", ()),
-        ("flags", "bool", (2,)),
-        ("total", "int64", ()),
-        ("bytes", "uint8", (4,)),
-    ],
-)
-def test_a_variable_has_the_type_that_the_source_gives_it(name, dtype, shape):
-    symbol = warplab.cuda_kernel(variables("types"), "read").symbol(name)
-    assert (symbol.dtype, symbol.shape) == (np.dtype(dtype), shape)
 
 
 def test_variables_are_set_and_read_by_name():
@@ -454,7 +432,7 @@ def test_libcuxx_still_takes_the_switch_that_halves_the_time_to_read_it():
 
 
 def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_words():
-    said = error_of(COOPERATIVE.replace("EXTRA", "y = 1;"), "total")
+    said = compile_error(COOPERATIVE.replace("EXTRA", "y = 1;"), "total")
     assert said.count('identifier "y" is undefined') == 1
 
 
@@ -472,9 +450,7 @@ def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_wor
     ],
 )
 def test_what_the_compiler_words_for_itself_is_told_to_readers_too(source, name, said):
-    with pytest.raises(warplab.CompileError) as caught:
-        warplab.cuda_kernel(source + "\n", name)
-    assert said in str(caught.value)
+    assert said in compile_error(source + "\n", name)
 
 
 def test_the_computer_is_linux_for_a_source_that_asks():

@@ -80,24 +80,6 @@ def test_a_failed_assert_names_its_condition_and_thread():
         warplab.cuda_kernel(ASSERTS, "asserts")[1, 32](7)
 
 
-POINTERS = r"""
-__device__ __noinline__ int twice(int x) { return 2 * x; }
-__device__ __noinline__ int square(int x) { return x * x; }
-typedef int (*F)(int);
-extern "C" __global__ void pointers(int *out, int *which) {
-    F f = which[threadIdx.x] ? square : twice;
-    out[threadIdx.x] = f(threadIdx.x);
-}
-"""
-
-
-def test_a_call_through_a_function_pointer_reaches_each_thread_s_own_function():
-    out, which = np.zeros(32, np.int32), (np.arange(32) % 2).astype(np.int32)
-    warplab.cuda_kernel(POINTERS, "pointers")[1, 32](out, which)
-    i = np.arange(32)
-    np.testing.assert_array_equal(out, np.where(i % 2, i * i, 2 * i))
-
-
 MIXED = r"""
 extern "C" __global__ void mixed(int *a, int *b) {
     __shared__ int s[32];

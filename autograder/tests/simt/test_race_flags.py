@@ -1,9 +1,10 @@
 """The sanitizer against the PTX memory model, on random programs: accesses of several widths, atomics and
-strong accesses of each order and scope, fences, and barriers of a grid, a cluster, a block, a warp, some
-warps and some lanes.
+strong accesses of each order and scope, fences, barriers of a grid, a cluster, a block, a warp, some
+warps and some lanes, and mbarriers.
 
 The oracle takes from the engine in which order the accesses were made, and nothing else. It draws the graph
-of what happens before what: statements of a thread in order, barriers, and an edge from a fence to each
+of what happens before what: statements of a thread in order, barriers, arrivals and waits at an mbarrier
+(one that is relaxed says nothing), and an edge from a fence to each
 strong read that observes a strong write behind it, directly or through a chain of atomics. Then it asks of
 each two accesses that clash whether a path leads from one to the other. As in ``vector_clocks`` a reader
 needs no fence of its own, and the fence may stand before a barrier at which its thread met the one that
@@ -37,7 +38,7 @@ READS, WRITES = ("ld", "atom"), ("st", "atom")
 class Statement:
     """What it does, and who of ``ACTORS`` does it. ``order`` and ``scope`` are "" of plain accesses."""
 
-    what: str  # ld, st, atom; fence; block, grid, cluster, warps, lanes, warp
+    what: str  # ld, st, atom; fence; block, grid, cluster, warps, lanes, warp; arrive, wait at ``at``
     actors: tuple[int, ...] = ()
     space: str = "global"
     at: int = 0
@@ -88,10 +89,12 @@ def a_message(rng: random.Random, spaces) -> list[Statement]:
 
 def a_program(rng: random.Random, level: str) -> list[Statement]:
     """``level``: barriers of a "whole" grid, block or warp, of "some" threads too, or "flags" too; those of a
-    "cluster" of both blocks, which reach each other's shared memory.
+    "cluster" of both blocks, which reach each other's shared memory; "rounds" of mbarriers.
     """
     if level == "cluster":
         return a_program_of_a_cluster(rng)
+    if level == "rounds":
+        return a_program_of_rounds(rng)
     flags = level == "flags"
     if flags and rng.random() < 0.7:
         spaces = rng.choice((("global",), ("global",), ("global", "shared")))
@@ -135,6 +138,38 @@ def a_program_of_a_cluster(rng: random.Random) -> list[Statement]:
     return [Statement("cluster"), *program, Statement("cluster")]
 
 
+def a_program_of_rounds(rng: random.Random) -> list[Statement]:
+    """Some threads arrive at an mbarrier of their block, one of them behind a write, and others wait there and
+    go to what it wrote. Half of the rounds lack the wait, have two steps the wrong way or arrive relaxed.
+    """
+    program: list[Statement] = []
+    for number in range(rng.randint(1, 3)):
+        arrivals, at = some_actors(rng), 4 * rng.choice((number, 0))
+        writers = {ACTORS[actor][0]: actor for actor in arrivals}  # one of each block
+        there = [actor for actor, (block, _) in enumerate(ACTORS) if block in writers]
+        waiting = tuple(sorted(rng.sample(there, rng.randint(1, 3))))
+        last = {ACTORS[actor][0]: actor for actor in waiting}
+        steps = [
+            Statement("st", tuple(sorted(writers.values())), "shared", at),
+            Statement("arrive", arrivals, at=number, order=rng.choice(("", "", "", "", "relaxed"))),
+            Statement("wait", waiting, at=number),
+            rng.choice(
+                (Statement("ld", waiting, "shared", at), Statement("st", (*last.values(),), "shared", at))
+            ),
+        ]
+        spoilt = rng.random()
+        if spoilt < 0.1:
+            steps[:2] = steps[1::-1]
+        elif spoilt < 0.2:
+            steps[2:] = steps[:1:-1]
+        elif spoilt < 0.3:
+            del steps[2]
+        program += steps
+        if rng.random() < 0.3:
+            program.append(Statement(rng.choice(("block", "warp"))))
+    return program
+
+
 def a_meeting(rng: random.Random, spaces, some: bool) -> Statement:
     grid = ("grid",) if "global" in spaces else ()
     what = rng.choice(("block", "warp", *grid, *(("warps", "lanes", "warps") if some else ())))
@@ -152,9 +187,9 @@ def a_strong_access(rng: random.Random, spaces) -> Statement:
 
 
 def the_ptx(program: list[Statement]) -> str:
-    lines = []
+    lines, starts = [], []
     for number, s in enumerate(program):
-        if s.accesses or s.what == "fence":
+        if s.accesses or s.what in ("fence", "arrive", "wait"):
             mask = sum(1 << actor for actor in s.actors)
             lines.append(f"and.b32 %r9, %r5, {mask}; setp.ne.u32 %p1, %r9, 0;")
         if s.accesses:
@@ -176,6 +211,17 @@ def the_ptx(program: list[Statement]) -> str:
             )
         elif s.what == "fence":
             lines.append(f"@%p1 fence.acq_rel.{s.scope};")
+        elif s.what == "arrive":
+            how = ".relaxed.cta" if s.order else ""
+            lines.append(f"@%p1 mbarrier.arrive{how}.shared.b64 _, [bars+{8 * s.at}];")
+            for block in range(2):
+                count = sum(ACTORS[actor][0] == block for actor in s.actors)
+                starts.append(f"setp.eq.u32 %p1, %r4, {1000 * block};")
+                starts.append(f"@%p1 mbarrier.init.shared.b64 [bars+{8 * s.at}], {max(count, 1)};")
+        elif s.what == "wait":
+            lines.append(f"@!%p1 bra OVER{number};")
+            lines.append(f"WAIT{number}: mbarrier.test_wait.parity.shared.b64 %p2, [bars+{8 * s.at}], 0;")
+            lines.append(f"@!%p2 bra WAIT{number}; OVER{number}:")
         elif s.what == "warps":
             mask = sum(1 << warp for warp in s.who)
             lines.append(f"and.b32 %r9, %r11, {mask}; setp.ne.u32 %p1, %r9, 0;")
@@ -198,6 +244,7 @@ def the_ptx(program: list[Statement]) -> str:
         f"@%p1 mov.u32 %r5, {1 << actor}; @%p1 mov.u32 %r13, {0x1010101 * actor};"
         for actor, (block, thread) in enumerate(ACTORS)
     )
+    start = "\n".join([*starts, "bar.sync 0;"] if starts else [])
     body, cluster = "\n".join(lines), ".reqnctapercluster 2" * any(s.what == "cluster" for s in program)
     reach = "mov.u32 %r14, words; xor.b32 %r9, %r2, 1; mapa.shared::cluster.u32 %r14, %r14, %r9;"
     return f""".version 9.0
@@ -205,13 +252,13 @@ def the_ptx(program: list[Statement]) -> str:
     .address_size 64
     .visible .entry k(.param .u64 out) {cluster} {{
         .reg .pred %p<3>; .reg .b16 %rs<3>; .reg .b32 %r<16>; .reg .b64 %rd<6>;
-        .shared .align 8 .b8 words[{DATA + FLAGS}];
+        .shared .align 8 .b8 words[{DATA + FLAGS}]; .shared .align 8 .b8 bars[24];
         ld.param.u64 %rd1, [out];
         mov.u32 %r1, %tid.x; mov.u32 %r2, %ctaid.x; mad.lo.u32 %r4, %r2, 1000, %r1;
         mov.u32 %r5, 0; mov.u32 %r13, 0; {number}
         shr.u32 %r9, %r1, 5; mov.u32 %r11, 1; shl.b32 %r11, %r11, %r9;
         mov.u32 %r9, %laneid; mov.u32 %r12, 1; shl.b32 %r12, %r12, %r9;
-        {reach if cluster else ""}
+        {start} {reach if cluster else ""}
         {body}
         ret;
     }}"""
@@ -267,13 +314,19 @@ class HappensBefore:
                 }.get(s.what)
                 if meeting is not None:
                     self._next(actor, (number, "meeting", meeting))
-                elif s.what == "fence" and actor in s.actors:
-                    self._next(actor, (number, "fence", actor))
+                elif s.what in ("fence", "arrive", "wait") and actor in s.actors:
+                    self._next(actor, (number, s.what, actor))
                 elif s.accesses and actor in s.actors:
                     if s.order in ("release", "acq_rel"):
                         self._next(actor, (number, "fence", actor))
                     self._next(actor, (number, "access", actor))
                     self.nodes.append((number, "access", actor))
+        for n, k in itertools.product(range(len(program)), repeat=2):
+            arrive, wait = program[n], program[k]
+            if (arrive.what, wait.what, arrive.at, arrive.order) == ("arrive", "wait", wait.at, ""):
+                for one, other in itertools.product(arrive.actors, wait.actors):
+                    if ACTORS[one][0] == ACTORS[other][0]:
+                        self.edges.setdefault((n, "arrive", one), set()).add((k, "wait", other))
         base = {one: set(others) for one, others in self.edges.items()}
         for fence, read in self._observed(base, made):
             self.edges.setdefault(fence, set()).add(read)
@@ -404,7 +457,7 @@ def verdicts(seeds, level: str) -> dict[str, list[int]]:
     return seen
 
 
-LEVELS = ["whole", "some", "flags", "cluster"]
+LEVELS = ["whole", "some", "flags", "cluster", "rounds"]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -497,6 +550,7 @@ TAKEN_AWAY = {  # part of the sanitizer: (whose, its name, what stands there ins
     "atomics": (Races, "accessed", accessed_but("atomic"), "whole", "silence"),
     "accesses to the neighbour": (Races, "accessed", accessed_but("cluster"), "cluster", "silence"),
     "the cluster's barrier": (Races, "waited", lambda *args: None, "cluster", "false alarm"),
+    "waits at mbarriers": (Races, "waited", lambda *args: None, "rounds", "false alarm"),
 }
 
 

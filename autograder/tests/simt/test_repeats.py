@@ -577,7 +577,7 @@ def a_read_only_array_is_not_written(n):
 
 @series(shifted, 8, {2}, "global-memory conflict")
 def two_arrays_may_be_one(n):
-    return (2, 32), *(twice(on_device(numbers(65))) if n > 3 else (numbers(65), numbers(64)))
+    return (2, 32), *(twice(on_device(numbers(65))) if n > 3 else (numbers(65), numbers(65)))
 
 
 @series(returns_before_the_barrier, 4, {0}, "barrier in kernel")

@@ -2,6 +2,7 @@
 ldmatrix and its kin.
 """
 
+import ml_dtypes
 import numpy as np
 import pytest
 from ptx_runner import run
@@ -11,16 +12,6 @@ import warplab
 RNG = np.random.default_rng(5)
 LANE = np.arange(32)
 G, T = LANE // 4, LANE % 4  # groupID and threadID_in_group of the PTX manual
-
-
-def to_bf16(x):
-    """float32 to the bits of bfloat16, rounded to nearest even."""
-    bits = np.asarray(x, np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
-
-
-def from_bf16(bits):
-    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def to_tf32(x):
@@ -37,11 +28,9 @@ def random(kind, shape):
         x = RNG.integers(np.iinfo(dtype).min, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
         return x, x.astype(float)
     x = RNG.standard_normal(shape).astype(np.float32)
-    if kind == "bf16":
-        return to_bf16(x), from_bf16(to_bf16(x)).astype(float)
     if kind == "tf32":
         return x, to_tf32(x).astype(float)
-    x = x.astype({"f16": np.float16, "f64": np.float64}[kind])
+    x = x.astype({"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f64": np.float64}[kind])
     return x, x.astype(float)
 
 

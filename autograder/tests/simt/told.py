@@ -1,7 +1,11 @@
-"""What a launch tells its author: warnings of a kind, and the lines that messages should name."""
+"""What an author is told: warnings of a kind, errors of the compiler, the lines that messages should name."""
 
 import inspect
 import warnings
+
+import pytest
+
+import warplab
 
 
 def warned(kind, launch) -> list[str]:
@@ -16,3 +20,10 @@ def line_of(kernel, text) -> int:
     """The line of a numba kernel's source that has this text."""
     lines, first = inspect.getsourcelines(kernel.py_func)
     return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def compile_error(source, name="k") -> str:
+    """What is said of a kernel in CUDA C++ that does not compile."""
+    with pytest.raises(warplab.CompileError) as caught:
+        warplab.cuda_kernel(source, name)
+    return str(caught.value)
