@@ -139,7 +139,7 @@ def a_program_of_a_cluster(rng: random.Random) -> list[Statement]:
 
 
 def a_program_of_rounds(rng: random.Random) -> list[Statement]:
-    """Some threads arrive at an mbarrier of their block, one of them behind a write, and others wait there and
+    """Some threads arrive at an mbarrier of their block, one of them behind a write; others wait there and
     go to what it wrote. Half of the rounds lack the wait, have two steps the wrong way or arrive relaxed.
     """
     program: list[Statement] = []
