@@ -4,8 +4,6 @@ What is asked for becomes a Change (autograder.gradebook.changes); `preview` say
 adds it to the list, `undone` is the last one backwards.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import sqlite3
@@ -29,8 +27,7 @@ from autograder.gradebook.standing import Standing, standings
 from autograder.layout import Assignment
 from autograder.release.release import nbgrader_config
 from autograder.release.sample_answer import sample_answers, ticked
-from autograder.report import Pages, read_autograded
-from autograder.report.page import verdict_of
+from autograder.report.page import Pages, read_autograded, verdict_of
 from autograder.results import Results, StoredRecord
 from autograder.roster import read_roster
 from autograder.user_error import UserError, in_the_way, nearest

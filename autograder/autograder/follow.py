@@ -3,8 +3,6 @@
 A program reads OUT/log.jsonl, where each event is one JSON object.
 """
 
-from __future__ import annotations
-
 import time
 
 from rich.console import Console

@@ -3,8 +3,6 @@
 What it cannot reach, it names: back-ups, and files that somebody else wrote.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -19,8 +19,8 @@ from autograder.collect.platforms import CANVAS
 from autograder.collect.repositories import git, rows_of
 from autograder.csv_tables import guard
 from autograder.layout import Assignment
-from autograder.report import Pages
-from autograder.results import Results, key_of, secret_seed, write_atomic, write_rows
+from autograder.report.page import Pages
+from autograder.results import Results, key_of, nothing_graded, secret_seed, write_atomic, write_rows
 from autograder.user_error import UserError
 
 BRANCH = "feedback"
@@ -36,9 +36,7 @@ def pages_of(assignment: Assignment, out: Path) -> dict[str, bytes]:
     files = {student: pages.feedback(student) for student in Results(out, assignment.name).all()}
     found = {student: file.read_bytes() for student, file in files.items() if file.exists()}
     if not found:
-        raise UserError(
-            f"no feedback of {assignment.name} in {out}; run `autograder grade {assignment.name}`"
-        )
+        raise nothing_graded(assignment.name, out)
     return found
 
 

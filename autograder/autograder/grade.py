@@ -3,8 +3,6 @@
 Safe to stop and to repeat.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import functools
@@ -25,8 +23,7 @@ from autograder.layout import load_assignment
 from autograder.receipt import exchange_time, received_times
 from autograder.release.release import nbgrader_config
 from autograder.release.source import stable_json
-from autograder.report import Pages, read_autograded
-from autograder.report.page import verdict_of
+from autograder.report.page import Pages, read_autograded, verdict_of
 from autograder.roster import read_roster
 from autograder.sandbox import Limits
 from autograder.sandbox.choose import choose
@@ -153,7 +150,8 @@ class Grading:
         self.pages = Pages(self.out, self.assignment, worked(Path(root), name))
         self.fresh = self.stored.next_round() if asked.fresh is None else asked.fresh
         self.version = results.course_version()
-        self.released = stable_json(self.assignment.document)
+        released, where = stable_json(self.assignment.document), (*self.pool.device, self.seed, self.limits)
+        self.conditions = released, self.version, *where, is_unsafe(self.pool.isolation)
 
     def rows(self) -> Iterator[Row]:
         """Grade what is new or changed.
@@ -264,16 +262,7 @@ class Grading:
             except Malformed as malformed:
                 job.ruling = Ruling("", "malformed", legible(str(malformed)))
                 data = str(malformed).encode()
-        job.key = results.key_of(
-            data,
-            self.released,
-            self.version,
-            *self.pool.device,
-            self.seed,
-            self.limits,
-            is_unsafe(self.pool.isolation),
-            job.ruling.reason if job.ruling else "",
-        )
+        job.key = results.key_of(data, *self.conditions, job.ruling.reason if job.ruling else "")
 
     def _bytes_of(self, submission: Submission) -> bytes:
         """A submitted file, taken in twice, so that a class of large ones need not be held in memory."""

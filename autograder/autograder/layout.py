@@ -3,8 +3,6 @@
 What a released notebook says about its cells is the only word on their types and points.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -3,8 +3,6 @@
 What its commands and formgrader's buttons do is what `autograder grade` does.
 """
 
-from __future__ import annotations
-
 import html
 import shutil
 from collections.abc import Collection
@@ -26,7 +24,7 @@ from traitlets import Bool, default
 from autograder.grade import Asked, Grading
 from autograder.gradebook import CourseGradebook
 from autograder.layout import GRADES, SUBMITTED, find_root, load_assignment
-from autograder.report import Pages, read_autograded
+from autograder.report.page import Pages, read_autograded
 from autograder.results import Results
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError

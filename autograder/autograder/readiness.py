@@ -3,8 +3,6 @@
 No text of a student's is read: files are counted and weighed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import math
@@ -31,7 +29,7 @@ from autograder.discover import find_submissions
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
 from autograder.layout import assignment_names, load_assignment
-from autograder.release import release
+from autograder.release.release import release
 from autograder.sample_class.build import submission
 from autograder.sample_class.run import SEED, launcher_for_our_own
 from autograder.sandbox.limits import Limits

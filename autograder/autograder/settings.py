@@ -3,8 +3,6 @@
 On the command line `--Grade.name=value` goes before the file, as in nbgrader's own commands.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """A syllabus and its dates, from what chapters and sets say of their minutes, hours and points."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -35,9 +35,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" (known: {', '.join(names)})" if names else ""
 
 
-def some(names: Sequence[str], most: int = 3) -> str:
+def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """ "ada, bob, eve and 4 more"."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def tell(console: Console, text: str) -> None:

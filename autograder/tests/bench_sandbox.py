@@ -28,8 +28,8 @@ from autograder.judge.process import Process
 from autograder.judge.reading import read_submission, reader
 from autograder.layout import find_root, load_assignment
 from autograder.reader.reader import examine, read
-from autograder.sample_class import expected_grades
 from autograder.sample_class.build import build_class
+from autograder.sample_class.run import expected_grades
 from autograder.sandbox import Limits, linux
 from autograder.sandbox.choose import problem_of
 from autograder.sandbox.forked import SelfSandbox, Unsafe

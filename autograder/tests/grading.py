@@ -14,7 +14,7 @@ from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import load_assignment
 from autograder.reader.contents import NoNotebook, cells_of
-from autograder.release import release
+from autograder.release.release import release
 from autograder.release.source import without_markers
 from autograder.results import Results
 from autograder.validate import Defect, Malformed, checked

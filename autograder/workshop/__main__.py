@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from autograder.cli import run
-from autograder.commands.options import AnswerIsNo, Root, console, resumable, shown
+from autograder.commands.options import AnswerIsNo, Root, console, here, resumable
 from autograder.user_error import UserError
 
 app = typer.Typer(help="What the authors of tasks use, in a checkout.", no_args_is_help=True)
@@ -22,12 +22,11 @@ def new_task(
     course: Root = None,
 ) -> None:
     """Write the skeleton of a new task, in a checkout: class, hints, cells, first answers."""
-    from autograder.layout import find_root
     from workshop.new_task import next_steps, write_skeleton
 
-    root = find_root(course)
-    for path in write_skeleton(root, name, kind, language):
-        typer.echo(f"{shown(path, root)}: written")
+    at = here(course)
+    for path in write_skeleton(at.root, name, kind, language):
+        typer.echo(f"{at.shown(path)}: written")
     typer.echo(next_steps(name))
 
 
@@ -51,11 +50,10 @@ def from_scratch_notebook(
 @app.command()
 def writing(course: Root = None) -> None:
     """Record what the network of set 13 writes as it learns, by the reference's kernels, for chapter 13."""
-    from autograder.layout import find_root
     from workshop.writing import write_record
 
-    root = find_root(course)
-    typer.echo(f"{shown(write_record(root), root)}: written")
+    at = here(course)
+    typer.echo(f"{at.shown(write_record(at.root))}: written")
 
 
 @app.command()

@@ -107,7 +107,7 @@ def make_book(root: Path, say) -> None:
 
 
 def make_exercises(root: Path, say) -> None:
-    from autograder.release import release
+    from autograder.release.release import release
 
     for released in release(root):
         say(f"    {released.path.relative_to(root)}: {released.state}")
@@ -116,7 +116,7 @@ def make_exercises(root: Path, say) -> None:
 def grade_sample_class(root: Path, say) -> None:
     from rich.console import Console
 
-    from autograder.sample_class import grade_sample
+    from autograder.sample_class.run import grade_sample
 
     wrong = grade_sample(
         root, root / SAMPLE, Console(highlight=False, width=None if sys.stdout.isatty() else 110)

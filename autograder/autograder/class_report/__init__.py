@@ -5,7 +5,3 @@ predictions   what students predicted, beside what is counted
 class_figures its plots
 class_page    the page, one file without scripts, and its links to the feedback pages
 """
-
-from autograder.class_report.class_page import write_report
-
-__all__ = ["write_report"]

@@ -14,7 +14,7 @@ from autograder.gradebook.export import figure
 from autograder.gradebook.passing_on import read_standings
 from autograder.gradebook.standing import Standing
 from autograder.layout import Assignment, load_assignment
-from autograder.report import Pages
+from autograder.report.page import Pages
 from autograder.results import Results, write_atomic
 from autograder.similar import groups, similar_answers, threshold
 from warplab.rendering import render

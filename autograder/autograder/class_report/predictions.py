@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.layout import Assignment, beside_solutions
-from autograder.report import judged_notebooks
+from autograder.report.page import judged_notebooks
 from warplab.puzzles.prediction import HITS, how_far, text_of
 
 # a question as the released cell asks it: its key before a `...`

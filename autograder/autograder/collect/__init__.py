@@ -6,7 +6,3 @@ archives     zip files, read in place: nothing is unpacked
 platforms    the file names that Canvas and Moodle give
 repositories git without a working tree: no hook, filter, submodule or link is ever followed
 """
-
-from autograder.collect.intake import Collected, Collection, collect
-
-__all__ = ["Collected", "Collection", "collect"]

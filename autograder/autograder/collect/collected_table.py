@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
+from autograder.collect.handed_in import CollectOptions
 from autograder.collect.intake import TAKEN, Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
@@ -12,15 +12,14 @@ from autograder.receipt import received_times, utc
 from autograder.user_error import UserError, some
 
 
-def options(pattern: str | None, protocol: str, deadline: str | None) -> dict[str, Any]:
-    """The options of the command as collect() takes them. Raises UserError."""
+def options(pattern: str | None, protocol: str, deadline: str | None) -> CollectOptions:
+    """The options of the command, checked. Raises UserError."""
     moment = utc(deadline) if deadline else None
     if deadline and moment is None:
         raise UserError(f"--deadline {deadline!r} is no time; expected one such as 2026-03-01T23:59Z")
     if protocol not in PROTOCOLS:
         raise UserError(f"--protocol {protocol!r} is none of {', '.join(PROTOCOLS)}")
-    compiled = checked_pattern(pattern) if pattern else None
-    return {"pattern": compiled, "protocol": protocol, "deadline": moment}
+    return CollectOptions(checked_pattern(pattern) if pattern else None, protocol, moment)
 
 
 def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
-from re import escape, fullmatch
+from re import Pattern, escape, fullmatch
 
 UNFIT = ("", ".", "..")
 LONGEST = 255  # bytes of a folder's name
@@ -12,6 +12,17 @@ LONGEST = 255  # bytes of a folder's name
 
 class Refusal(Exception):
     """Why something cannot be taken in. The message goes into the table."""
+
+
+@dataclass(frozen=True)
+class CollectOptions:
+    """pattern: of other file names. protocol: how repositories are fetched. deadline: the last commit that
+    its author dated before this time, in UTC, counts.
+    """
+
+    pattern: Pattern[str] | None = None
+    protocol: str = "https"
+    deadline: datetime | None = None
 
 
 @dataclass(frozen=True)

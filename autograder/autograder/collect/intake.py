@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from autograder.collect.handed_in import HandedIn, Owner, Refusal, unfit
+from autograder.collect.handed_in import CollectOptions, HandedIn, Owner, Refusal, unfit
 from autograder.collect.platforms import BLIND, LATE
 from autograder.collect.sources import handed_in
 from autograder.csv_tables import guard, read_rows
@@ -55,14 +55,7 @@ class Collection:
 
 
 def collect(
-    source: Path,
-    assignment: Assignment,
-    into: Path,
-    roster: Mapping[str, Person],
-    *,
-    pattern: re.Pattern[str] | None = None,
-    protocol: str = "https",
-    deadline: datetime | None = None,
+    source: Path, assignment: Assignment, into: Path, roster: Mapping[str, Person], options: CollectOptions
 ) -> Collection:
     """Bring in all that lies at `source`.
 
@@ -73,7 +66,7 @@ def collect(
     """
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
     names = read_places(names_file)
-    things = list(handed_in(source, assignment, pattern, protocol, deadline))
+    things = list(handed_in(source, assignment, options))
     taken, left = set[int](), Left()
     mine, rows, unclaimed = _by_student(things, names, roster, left)
     times = received_times(times_file) if times_file.exists() else {}

@@ -5,12 +5,11 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 
 from autograder.collect.archives import at_most, by_name, in_archive, of_kind
-from autograder.collect.handed_in import HandedIn, Owner, Refusal
+from autograder.collect.handed_in import CollectOptions, HandedIn, Owner, Refusal
 from autograder.collect.platforms import named
 from autograder.collect.repositories import in_repositories
 from autograder.discover import find_submissions
@@ -20,17 +19,12 @@ from autograder.user_error import UserError
 from autograder.validate import Malformed, read_bytes
 
 
-def handed_in(
-    source: Path,
-    assignment: Assignment,
-    pattern: re.Pattern[str] | None = None,
-    protocol: str = "https",
-    deadline: datetime | None = None,
-) -> Iterator[HandedIn]:
+def handed_in(source: Path, assignment: Assignment, options: CollectOptions) -> Iterator[HandedIn]:
     """All that lies at `source`."""
+    pattern = options.pattern
     if source.is_file():
         if source.suffix == ".csv":
-            return in_repositories(source, assignment, protocol, deadline)
+            return in_repositories(source, assignment, options.protocol, options.deadline)
         return (
             _issues(source) if source.suffix == ".json" else in_archive(source, assignment.filename, pattern)
         )

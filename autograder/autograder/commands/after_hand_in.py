@@ -22,6 +22,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import SUBMITTED, load_assignment
+from autograder.results import nothing_graded
 from autograder.user_error import UserError, tell_table
 
 if TYPE_CHECKING:
@@ -141,7 +142,7 @@ def _course(assignment: str, grades: Path | None, course: Path | None) -> Genera
     at = here(course, grades)
     released, out = load_assignment(at.root, assignment), at.grades.resolve()
     if not (out / "results" / assignment).is_dir():
-        raise UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
+        raise nothing_graded(assignment, out)
     with resumable("nothing was changed"), only_one(out):
         yield Course(at.root, out, released, read_changes(out))
 

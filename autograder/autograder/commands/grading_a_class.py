@@ -54,15 +54,15 @@ def collect(
     course: Root = None,
 ) -> None:
     """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
-    from autograder.collect import collect as run
     from autograder.collect.collected_table import options, told
+    from autograder.collect.intake import collect as run
     from autograder.roster import read_roster
 
     at = here(course, submissions=into)
     asked = options(pattern, protocol, deadline)
     people = read_roster(roster, at.root)
     with resumable("what was collected is kept"):
-        found = run(source, load_assignment(at.root, assignment), at.submissions, people, **asked)
+        found = run(source, load_assignment(at.root, assignment), at.submissions, people, asked)
     rows = ((row.student, row.state, row.place, row.why) for row in found.rows)
     tell_table(console, ("student", "", "from", "note"), rows, f"{assignment}, collected")
     for line in told(found, assignment, at.shown):

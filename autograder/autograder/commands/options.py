@@ -78,14 +78,6 @@ def tell(text: str) -> None:
     tell_on(console, text)
 
 
-def shown(path: Path, root: Path) -> Path:
-    """A path relative to the course folder where that is shorter."""
-    try:
-        return path.resolve().relative_to(root)
-    except ValueError:
-        return path
-
-
 @dataclass(frozen=True)
 class Here:
     """The course folder, and those of grades and of submissions."""
@@ -96,7 +88,10 @@ class Here:
 
     def shown(self, path: Path) -> Path:
         """Relative to the course folder where that is shorter."""
-        return shown(path, self.root)
+        try:
+            return path.resolve().relative_to(self.root)
+        except ValueError:
+            return path
 
 
 def here(course: Path | None, grades: Path | None = None, submissions: Path | None = None) -> Here:

@@ -37,7 +37,7 @@ def report(
     course: Root = None,
 ) -> None:
     """Write one page on the class: how sets and tasks went, what fails most, what is left to do."""
-    from autograder.class_report import write_report
+    from autograder.class_report.class_page import write_report
     from autograder.class_report.class_table import write_table
 
     at = here(course, grades)
@@ -80,7 +80,7 @@ def oral(
     course: Root = None,
 ) -> None:
     """Write a sheet of questions about each student's own lines, with what to look for in the answers."""
-    from autograder.oral import write_sheets
+    from autograder.oral.sheet import write_sheets
 
     at = here(course, grades)
     released, folder = load_assignment(at.root, assignment), to or at.grades / "oral" / assignment

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autograder.commands.options import AnswerIsNo, Grades, Root, Submissions, console, here, resumable, shown
+from autograder.commands.options import AnswerIsNo, Grades, Root, Submissions, console, here, resumable
 from autograder.layout import find_root, load_assignment
 from autograder.user_error import UserError
 
@@ -31,32 +31,32 @@ def plan(
     """Write a syllabus, and a table of dates to edit: the chapters, sets and stars that fit."""
     from autograder.syllabus import STUDY, term, workshop
 
-    root, today = find_root(course), date.today()
+    at, today = here(course), date.today()
     first = begin.date() if begin else today + timedelta(days=7 - today.weekday())
     if first.year == date.max.year:
         raise UserError(f"--begin {first}: a plan ends before the year {date.max.year}")
     if study is not None and hours is not None:
         raise UserError("--study is the time outside class in a term: say it with --weeks, not with --hours")
     if weeks is not None and hours is None:
-        made = term(root, weeks, STUDY if study is None else study, first)
+        made = term(at.root, weeks, STUDY if study is None else study, first)
     elif hours is not None and weeks is None:
-        made = workshop(root, hours, first)
+        made = workshop(at.root, hours, first)
     else:
         raise UserError("say --weeks 12 or --hours 8, one of the two")
-    to = to or root / "plan"
+    to = to or at.root / "plan"
     files = {to / "syllabus.md": made.syllabus, to / "dates.csv": made.dates}
     if there := [path for path in files if path.exists()]:
-        raise UserError(f"{shown(there[0], root)} is there and stays as it is; name another folder with --to")
+        raise UserError(f"{at.shown(there[0])} is there and stays as it is; name another folder with --to")
     typer.echo(made.syllabus)
     for name, why in made.left.items():
         typer.echo(f"{name} is left out: {why}")
-    if not (yes or typer.confirm(f"Write it and its dates into {shown(to, root)}?")):
+    if not (yes or typer.confirm(f"Write it and its dates into {at.shown(to)}?")):
         raise AnswerIsNo("nothing was written")
     to.mkdir(parents=True, exist_ok=True)
     for path, text in files.items():
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
-        typer.echo(f"{shown(path, root)}: written")
+        typer.echo(f"{at.shown(path)}: written")
 
 
 @commands.command(rich_help_panel=BEFORE)
@@ -103,7 +103,7 @@ def sample(
     course: Root = None,
 ) -> None:
     """Grade the bundled sample class and compare with what each submission must get."""
-    from autograder.sample_class import grade_sample
+    from autograder.sample_class.run import grade_sample
 
     root = find_root(course)
     with resumable():
@@ -136,20 +136,20 @@ def release(
     course: Root = None,
 ) -> None:
     """Make the students' notebooks in exercises/ from solutions/."""
-    from autograder.release import release as run
+    from autograder.release.release import release as run
     from autograder.release.template_repository import write_template
 
     if (template is None) != (package is None):
         raise UserError("--template and --package go together: a template installs what its checks need")
-    root = find_root(course)
-    released = run(root, names or (), check=check)
+    at = here(course)
+    released = run(at.root, names or (), check=check)
     for one in released:
         if one.state == "drift":
             raise AnswerIsNo(
-                f"{shown(one.path, root)} is not what solutions/ gives; run `autograder release {one.name}`"
+                f"{at.shown(one.path)} is not what solutions/ gives; run `autograder release {one.name}`"
             )
-        points = load_assignment(root, one.name).max_score
-        typer.echo(f"{shown(one.path, root)}: {one.state}{f', {points:g} points, not 100' * (points != 100)}")
+        points = load_assignment(at.root, one.name).max_score
+        typer.echo(f"{at.shown(one.path)}: {one.state}{f', {points:g} points, not 100' * (points != 100)}")
     if template and package:
-        for path in write_template(root, [one.name for one in released], template, package):
+        for path in write_template(at.root, [one.name for one in released], template, package):
             typer.echo(f"{template / path}: written")

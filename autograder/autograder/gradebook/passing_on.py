@@ -29,7 +29,7 @@ from autograder.gradebook.standing import Standing, standings
 from autograder.layout import load_assignment
 from autograder.results import write_atomic
 from autograder.roster import Person, read_roster
-from autograder.user_error import UserError
+from autograder.user_error import UserError, some
 
 LAST = tuple("score out_of ungraded_points manual_points_pending late_penalty without_score dropped".split())
 
@@ -269,10 +269,9 @@ def cure(why: str) -> str:
 def _somebody(found: Sequence[Standing], left_out: Sequence[tuple[str, str]]) -> None:
     """Raise UserError where nobody has a grade to pass on: an empty table would look like a done job."""
     if len(left_out) == len(found):
-        some = "; ".join(f"{student}: {why}" for student, why in left_out[:3])
-        more = f"; and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        told = some([f"{student}: {why}" for student, why in left_out], between="; ")
         cures = next(filter(None, (cure(why) for _, why in left_out)), "")
-        raise UserError(f"nobody has a grade to pass on, so nothing is written: {some}{more}{cures}")
+        raise UserError(f"nobody has a grade to pass on, so nothing is written: {told}{cures}")
 
 
 def timed(found: Sequence[Standing]) -> set[str]:

@@ -6,8 +6,6 @@ that one is torn down while the executor runs. All of them, in all attempts, dra
 is used up, what was finished counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What is left of one submission's limits, and how a process of it is lost."""
 
-from __future__ import annotations
-
 import math
 import time
 from dataclasses import replace

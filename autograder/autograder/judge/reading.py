@@ -12,8 +12,6 @@ alone. What such a file can get is what an ordinary one that holds the same cell
 own submission.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated

@@ -13,7 +13,7 @@ import yaml
 
 from autograder.judge.judge import legible
 from autograder.layout import Assignment, first_lines
-from autograder.report import judged_notebooks
+from autograder.report.page import judged_notebooks
 from autograder.results import Results, write_atomic
 from autograder.user_error import UserError, nearest
 from warplab.rendering import render

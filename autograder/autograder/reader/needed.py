@@ -6,7 +6,7 @@ full of cells that draw and count for the reader. Running those for a class of t
 
 import ast
 import symtable
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 
 def idle_cells(cells: Sequence[tuple[str, str, bool]]) -> list[str]:
@@ -34,15 +34,26 @@ def names_of(source: str) -> tuple[set[str] | None, set[str]]:
         table = symtable.symtable(source, "<cell>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deep to compile
         return None, set()
+    symbols = [(scope is table, symbol) for scope in _scopes(table) for symbol in scope.get_symbols()]
+    used = {one.get_name() for top, one in symbols if one.is_referenced() and (top or one.is_global())}
     if "import *" in source or "globals(" in source or "exec(" in source:
-        return None, _used(table)
-    symbols = table.get_symbols()
+        return None, used
     bound = {
-        symbol.get_name()
-        for symbol in symbols
-        if symbol.is_assigned() or symbol.is_imported() or symbol.is_namespace()
+        one.get_name()
+        for top, one in symbols
+        if top
+        and (one.is_assigned() or one.is_imported() or one.is_namespace())
+        or one.is_declared_global()
+        and one.is_assigned()
     }
-    return bound | _declared_global(table), _used(table)
+    return bound, used
+
+
+def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    """This scope and all that are inside it."""
+    yield table
+    for child in table.get_children():
+        yield from _scopes(child)
 
 
 def cuda_cpp_in(source: str) -> list[str]:
@@ -57,26 +68,3 @@ def cuda_cpp_in(source: str) -> list[str]:
         return []
     strings = (node.value for node in nodes if isinstance(node, ast.Constant) and type(node.value) is str)
     return [text for text in strings if "__global__" in text]
-
-
-def _used(table: symtable.SymbolTable) -> set[str]:
-    """Global names read in this scope or any scope inside it."""
-    if table.get_type() == "module":
-        names = {symbol.get_name() for symbol in table.get_symbols() if symbol.is_referenced()}
-    else:
-        names = {
-            symbol.get_name()
-            for symbol in table.get_symbols()
-            if symbol.is_global() and symbol.is_referenced()
-        }
-    return names.union(*(_used(child) for child in table.get_children()))
-
-
-def _declared_global(table: symtable.SymbolTable) -> set[str]:
-    """Names that functions bind in the module through `global`."""
-    names = {
-        symbol.get_name()
-        for symbol in table.get_symbols()
-        if symbol.is_declared_global() and symbol.is_assigned()
-    }
-    return names.union(*(_declared_global(child) for child in table.get_children()))

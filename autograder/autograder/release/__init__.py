@@ -4,7 +4,3 @@ source      the marks in a solution file, and nbgrader's source notebook made of
 release     the students' notebooks, by nbgrader
 template_repository   what each student's repository is made of
 """
-
-from autograder.release.release import release
-
-__all__ = ["release"]

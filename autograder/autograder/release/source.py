@@ -22,6 +22,7 @@ from warplab.tasks.declaration import Task
 
 GRADE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+MARKS = ("solution", "grade", "manual", "rubric", "points")  # of a cell, which has one of the first three
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -81,13 +82,9 @@ def get_task(name: str) -> Task:
 
 def _cell(cell: Any, used: set[str]) -> dict[str, Any]:
     """One cell of jupytext's with nbgrader's metadata. used: the ids so far; its own is added."""
-    marks = {
-        key: cell.metadata[key]
-        for key in ("solution", "grade", "manual", "rubric", "points")
-        if key in cell.metadata
-    }
+    marks = {key: cell.metadata[key] for key in MARKS if key in cell.metadata}
     metadata = {key: value for key, value in cell.metadata.items() if key in ("tags",)}
-    kinds = [key for key in ("solution", "grade", "manual") if key in marks]
+    kinds = [key for key in MARKS[:3] if key in marks]
     if len(kinds) > 1:
         raise ValueError(f"a cell carries one marker, this one has {' and '.join(kinds)}")
     if cell.source.count(BEGIN) != cell.source.count(END):
@@ -134,26 +131,12 @@ def _grade_metadata(marks: Mapping[str, Any]) -> dict[str, Any]:
     return {"nbgrader": _about(grade_id, grade=True, locked=True, points=points), "warplab": ours}
 
 
-def _about(
-    grade_id: object,
-    *,
-    grade: bool = False,
-    solution: bool = False,
-    locked: bool = False,
-    points: float | None = None,
-) -> dict[str, Any]:
-    """What nbgrader reads of a cell."""
+def _about(grade_id: object, **marks: Any) -> dict[str, Any]:
+    """What nbgrader reads of a cell. marks: grade, solution and locked where they are True, and points."""
     if not isinstance(grade_id, str) or not GRADE_ID.fullmatch(grade_id):
         raise ValueError(f"{grade_id!r} is no id: use up to 64 letters, digits, - and _")
-    about = {
-        "grade": grade,
-        "grade_id": grade_id,
-        "locked": locked,
-        "schema_version": 3,
-        "solution": solution,
-        "task": False,
-    }
-    return about if points is None else about | {"points": points}
+    unmarked = dict.fromkeys(("grade", "solution", "locked", "task"), False)
+    return unmarked | {"grade_id": grade_id, "schema_version": 3} | marks
 
 
 def _content_id(cell: Any, used: Collection[str]) -> str:

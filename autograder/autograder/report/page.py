@@ -21,8 +21,7 @@ from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import Assignment, NotebookCell, NotebookDocument, first_lines
 from autograder.release.source import stable_json
 from autograder.report.asked import answered
-from autograder.results import Results, StoredRecord, key_of, write_atomic
-from autograder.user_error import UserError
+from autograder.results import Results, StoredRecord, key_of, nothing_graded, write_atomic
 from warplab.rendering import render
 from warplab.tasks.feedback import UNDRAWN, Table, drawn_or_told
 from warplab.tasks.rubric import Line, Report, so_many
@@ -70,9 +69,7 @@ def judged_notebooks(assignment: Assignment, grades: Path) -> Iterator[tuple[str
     """(student, cells) of each notebook that the judge wrote. UserError where nothing is graded."""
     students = Results(grades, assignment.name).all()
     if not students:
-        raise UserError(
-            f"nothing is graded for {assignment.name} in {grades}; run `autograder grade {assignment.name}`"
-        )
+        raise nothing_graded(assignment.name, grades)
     for student in students:
         found = read_autograded(Pages(grades, assignment).autograded(student))
         if found:

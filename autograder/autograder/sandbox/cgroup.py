@@ -5,8 +5,6 @@ where it may. Elsewhere (version 1, a login without delegation) the keeper's sum
 share.py sees to the processors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

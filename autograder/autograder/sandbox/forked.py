@@ -5,8 +5,6 @@ and no file crosses. Processes are forked from a warm parent: `SelfSandbox` puts
 `Unsafe` behind none.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import errno

@@ -1,7 +1,5 @@
 """One process to start, as the grader orders it from the warm parent."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from autograder.sandbox.limits import Limits

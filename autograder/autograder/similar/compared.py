@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.layout import Assignment, first_lines
-from autograder.report import judged_notebooks
+from autograder.report.page import judged_notebooks
 from autograder.results import write_atomic
 from autograder.similar.pairs import Pair, own, pairs, threshold
 from autograder.similar.tokens import lines_of, shingles

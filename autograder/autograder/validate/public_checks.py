@@ -4,8 +4,6 @@ The notebook runs here, in this process, without walls: it is for files that one
 are those that the notebook itself shows; the grader draws other inputs.
 """
 
-from __future__ import annotations
-
 import sys
 import types
 from collections.abc import Iterable

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from autograder.layout import Assignment, NotebookDocument
 from autograder.reader.contents import HandedInCell, NoNotebook, cells_of, shown
+from autograder.user_error import some
 from autograder.validate.restore import Defect, restore
 
 MAX_BYTES = 20 * 2**20
@@ -21,8 +22,7 @@ class Malformed(Exception):
     def __init__(self, defects: Iterable[Defect]) -> None:
         self.defects = tuple(defects)
         fatal = [str(defect) for defect in self.defects if defect.fatal]
-        more = [f"and {len(fatal) - TOLD} more"] if len(fatal) > TOLD else []
-        super().__init__("; ".join([*fatal[:TOLD], *more]))
+        super().__init__(some(fatal, TOLD, between="; "))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """To a running Dask cluster, or to workers made for the run."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 from collections.abc import Generator

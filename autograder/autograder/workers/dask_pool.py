@@ -4,8 +4,6 @@ Dask carries, reschedules, and reconnects to a scheduler that was lost. What it 
 which workers may judge, what is sent when, and what is set aside because it takes its workers with it.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import time

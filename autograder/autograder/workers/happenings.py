@@ -1,7 +1,5 @@
 """What happened in a run, in order: kept in a log, shown to a person, told to a program."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime

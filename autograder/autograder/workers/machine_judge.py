@@ -3,8 +3,6 @@
 It is the same for a thread of `autograder grade` and for a Dask worker on another machine.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import platform

@@ -8,8 +8,6 @@ On disk a parcel is <id>.json (the conditions), <id>.ipynb (the file as it was h
 judged, <id>.ruling.json, in the folder or below it.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections import deque

@@ -1,7 +1,5 @@
 """Where submissions are judged: the interface, and threads of this machine behind it."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Generator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait

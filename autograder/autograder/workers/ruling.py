@@ -1,7 +1,5 @@
 """What a machine answers about one submission: bytes of JSON, checked before anything is made of them."""
 
-from __future__ import annotations
-
 import json
 import math
 from typing import Annotated

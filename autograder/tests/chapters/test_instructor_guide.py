@@ -16,7 +16,7 @@ from typer._click.exceptions import MissingParameter
 from typer.main import get_command
 
 from autograder.layout import load_assignment
-from autograder.release import release
+from autograder.release.release import release
 from autograder.sandbox.choose import NoSandbox, choose
 
 GUIDE = ROOT / "chapters"

@@ -260,8 +260,8 @@ def test_a_task_that_fails_itself_is_nobodys_grade(monkeypatch):
 
 def test_a_plan_is_held_to_the_limits_of_the_target():
     limits = engine_target().limits
-    assert crossing.checked_plan((1, 1024, 48 * 1024), "plan", limits) == ((1,), (1024,), 48 * 1024)
+    assert crossing.plan.checked_plan((1, 1024, 48 * 1024), "plan", limits) == ((1,), (1024,), 48 * 1024)
     small = replace(limits, max_threads_per_block=512, max_static_shared=16 * 1024)
     for value, limit in ((1, 1024), "512"), ((1, 512, 16 * 1024 + 1), "16,384"):
         with pytest.raises(crossing.Refused, match=f"the limit is {limit}"):
-            crossing.checked_plan(value, "plan", small)
+            crossing.plan.checked_plan(value, "plan", small)

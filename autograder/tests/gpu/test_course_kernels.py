@@ -64,11 +64,7 @@ class OnDevice:
 def launched(task, case, entry, plan):
     """{output: array} of a solution launched by numba itself, on whatever device this machine has."""
     outputs, inputs = crossing.kernel.judges_buffers(task, case)
-    arrays = {name: np.array(a, order="C") for name, a in inputs.items()}
-    arrays |= {
-        name: crossing.poisoned(a.shape, a.dtype) if not isinstance(a, np.ndarray) else np.array(a, order="C")
-        for name, a in outputs.items()
-    }
+    arrays = {name: crossing.values.filled(a) for name, a in (inputs | outputs).items()}
     given = {name: warplab.tensor_map(arrays[of], *how) for name, (of, *how) in task.maps.items()} | arrays
     arguments = [given.get(name, case.inputs.get(name)) for name in task.arguments]
     if task.crossing == "driver":
@@ -81,7 +77,7 @@ def launched(task, case, entry, plan):
         )
         return {name: on_device[name].copy_to_host() for name in outputs}
     shape = plan(**task.plan_arguments(case.inputs)) if task.plan_entry else task.plan(case.inputs)
-    grid, block, shared = crossing.checked_plan(shape, task.entry, warplab.device().limits)
+    grid, block, shared = crossing.plan.checked_plan(shape, task.entry, warplab.device().limits)
     entry[grid, block, 0, shared](*arguments)
     return {name: arrays[name] for name in outputs}
 

@@ -13,7 +13,7 @@ from autograder.cli import app
 from autograder.grade import only_one
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
-from autograder.report import Pages
+from autograder.report.page import Pages
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 from warplab.tasks.rubric import Line

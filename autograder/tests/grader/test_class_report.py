@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 import pytest
 from grading import command, hand_in, make_course, record
 
-from autograder.class_report import write_report
+from autograder.class_report.class_page import write_report
 from autograder.class_report.overview import overview, pattern_of
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.passing_on import read_standings

@@ -16,8 +16,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from test_hostile_folders import without_roots_eyes
 
-from autograder.collect import collect
-from autograder.collect.platforms import folder_around, named
+from autograder.collect import intake
+from autograder.collect.handed_in import CollectOptions
+from autograder.collect.platforms import checked_pattern, folder_around, named
 from autograder.collect.repositories import rows_of
 from autograder.receipt import received_times
 from autograder.roster import read_roster
@@ -25,6 +26,10 @@ from autograder.user_error import UserError
 
 FILE = "ps01_tiny.ipynb"
 GIT = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main"]
+
+
+def collect(*where, **options):
+    return intake.collect(*where, CollectOptions(**options))
 
 
 @pytest.fixture(scope="module")
@@ -319,8 +324,6 @@ def test_zip_collects_folder_comes_in_by_its_pattern_and_a_bad_pattern_is_told(t
     packed(folder / "notebooks.zip", {f"ps01_{who}_attempt_2016-01-30_ps01_tiny.ipynb": who for who in "ab"})
     (folder / "ps01_a_attempt_2016-01-31_ps01_tiny.ipynb").write_text("later")
     pattern = r"ps01_(?P<student_id>\w+?)_attempt_(?P<timestamp>[0-9\-]+)_(?P<file_id>.+)"
-    from autograder.collect.platforms import checked_pattern
-
     rows, into = take(folder, pattern=checked_pattern(pattern))
     assert {name: (into / name / "ps01" / FILE).read_text() for name in rows} == {"a": "later", "b": "b"}
     for wrong, why in ((r"(?P<student_id>.*)", r"it lacks (?P<file_id>...)"), ("(", "no regular expression")):

@@ -20,7 +20,7 @@ from nbgrader.api import Gradebook
 
 import warplab
 from autograder.plugins import PageOfASubmission
-from autograder.release import release
+from autograder.release.release import release
 from autograder.sample_class.run import launcher_for_our_own
 
 pytestmark = [

@@ -17,9 +17,8 @@ import warplab
 from autograder.gradebook import CourseGradebook
 from autograder.gradebook.export import COLUMNS
 from autograder.layout import load_assignment
-from autograder.release import release
-from autograder.release.release import nbgrader_config
-from autograder.sample_class import build_class
+from autograder.release.release import nbgrader_config, release
+from autograder.sample_class.build import build_class
 from autograder.sample_class.run import launcher_for_our_own
 
 pytestmark = pytest.mark.slow

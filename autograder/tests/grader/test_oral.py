@@ -7,8 +7,7 @@ from corpus_files import SOLUTIONS
 from grading import enter
 
 from autograder.layout import load_assignment
-from autograder.oral import questions_for, write_sheets
-from autograder.oral.sheet import LEAST, MOST
+from autograder.oral.sheet import LEAST, MOST, questions_for, write_sheets
 from autograder.release.source import source_notebook
 from autograder.user_error import UserError
 

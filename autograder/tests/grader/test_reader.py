@@ -35,7 +35,7 @@ from autograder.plugins import highlight_code, is_soon_read, markdown2html
 from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
 from autograder.reader.needed import cuda_cpp_in, idle_cells
-from autograder.report import read_autograded
+from autograder.report.page import read_autograded
 from autograder.sandbox import Unsafe
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.sandbox.launcher import StartError

@@ -62,7 +62,7 @@ def test_stale_exercises_and_changed_cells_are_named(course):
     solution.write_text(solution.read_text().replace("points=5", "points=6"))
     assert checks(course)["released exercises"][0] == "not ready"
     assert "ps01" in checks(course)["released exercises"][1]
-    from autograder.release import release
+    from autograder.release.release import release
 
     release(course)
     found = checks(course)

@@ -10,8 +10,7 @@ from grading import TINY, make_course
 from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.layout import load_assignment
-from autograder.release import release
-from autograder.release.release import solution_files
+from autograder.release.release import release, solution_files
 from autograder.release.source import source_notebook, stable_json
 from autograder.user_error import UserError
 

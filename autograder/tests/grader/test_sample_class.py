@@ -6,9 +6,8 @@ import pytest
 from grading import grading as made_grading
 
 from autograder.layout import load_assignment
-from autograder.sample_class import build_class, compare, expected_grades
-from autograder.sample_class.build import members
-from autograder.sample_class.run import SEED
+from autograder.sample_class.build import build_class, members
+from autograder.sample_class.run import SEED, compare, expected_grades
 from warplab.tasks import registry
 
 SETS = list(members())

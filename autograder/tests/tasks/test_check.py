@@ -328,7 +328,7 @@ def test_a_wrong_number_and_the_right_one_never_read_the_same():
 
 
 def test_what_a_kernel_left_alone_is_called_so():
-    before = crossing.poisoned((3, 5), "int32")
+    before = crossing.values.poisoned((3, 5), "int32")
     half = before.copy()
     half[0] = 7
     want = np.full((3, 5), 7, np.int32)
@@ -340,7 +340,7 @@ def test_what_a_kernel_left_alone_is_called_so():
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_nan_that_a_kernel_computed_is_not_called_left_alone(dtype):
-    before, want = crossing.poisoned((3,), dtype), np.zeros(3)
+    before, want = crossing.values.poisoned((3,), dtype), np.zeros(3)
     told = (
         "`x` was never written to, only added to (it does not begin at 0), or computed from what was never "
         "written"
@@ -515,7 +515,7 @@ def test_an_input_that_was_changed_is_named():
     ],
 )
 def test_a_plan_in_any_honest_form_is_accepted(value, want):
-    assert crossing.checked_plan(value, "plan", warplab.device().limits) == want
+    assert crossing.plan.checked_plan(value, "plan", warplab.device().limits) == want
 
 
 @pytest.mark.parametrize(
@@ -539,7 +539,7 @@ def test_a_plan_in_any_honest_form_is_accepted(value, want):
 )
 def test_an_impossible_plan_is_refused_with_the_limit(value, why):
     with pytest.raises(crossing.Refused, match=why):
-        crossing.checked_plan(value, "plan", warplab.device().limits)
+        crossing.plan.checked_plan(value, "plan", warplab.device().limits)
 
 
 def test_a_kernel_task_refuses_what_is_not_a_kernel():
@@ -549,8 +549,8 @@ def test_a_kernel_task_refuses_what_is_not_a_kernel():
 
 
 def test_outputs_are_poisoned():
-    assert np.isnan(crossing.poisoned((3, 4), "float32")).all()
-    assert len(np.unique(crossing.poisoned((8, 8), "int32"))) > 60
+    assert np.isnan(crossing.values.poisoned((3, 4), "float32")).all()
+    assert len(np.unique(crossing.values.poisoned((8, 8), "int32"))) > 60
 
 
 # gradients

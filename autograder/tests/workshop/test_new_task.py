@@ -13,7 +13,7 @@ from conftest import ROOT
 from corpus_files import entries_of, given_to, solution_of
 from typer.testing import CliRunner
 
-from autograder.release import release
+from autograder.release.release import release
 from autograder.user_error import UserError
 from warplab.tasks import registry
 from warplab.tasks.declaration import DECLARED

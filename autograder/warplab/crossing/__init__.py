@@ -24,10 +24,7 @@ from warplab.crossing.explain import explain
 from warplab.crossing.findings import checked_findings as checked_findings
 from warplab.crossing.orders import Order
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.plan import checked_plan as checked_plan
-from warplab.crossing.values import modified as modified
 from warplab.crossing.values import negated, result_of
-from warplab.crossing.values import poisoned as poisoned
 from warplab.hardware.device import device
 
 CROSSINGS = {

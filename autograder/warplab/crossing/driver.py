@@ -188,24 +188,14 @@ def _name(handle):
 
 def question(task, case):
     """Shapes and dtypes of arrays; the values of numbers; what the kernels are compiled for."""
-    outputs = task.result(case.inputs)
+    outputs, inputs = judges_buffers(task, case)
     handles = {
-        name: {"shape": list(map(int, shape)), "dtype": np.dtype(dtype).name}
-        for name, (shape, dtype) in outputs.items()
+        name: {"shape": list(buffer.shape), "dtype": np.dtype(buffer.dtype).name}
+        for name, buffer in (outputs | inputs).items()
     }
-    numbers = {}
-    for name in task.arguments:
-        value = case.inputs.get(name)
-        if type(value) is np.ndarray:
-            handles[name] = {"shape": list(value.shape), "dtype": value.dtype.name}
-        elif name not in handles and name != DEVICE:
-            numbers[name] = plain_copy(value)
-    return {
-        "arguments": list(task.arguments),
-        "handles": handles,
-        "numbers": numbers,
-        "arch": target_of(task, case).arch,
-    }
+    numbers = [name for name in task.arguments if name not in handles and name != DEVICE]
+    told = {"arguments": list(task.arguments), "handles": handles, "arch": target_of(task, case).arch}
+    return told | {"numbers": {name: plain_copy(case.inputs.get(name)) for name in numbers}}
 
 
 def answer(question, names, entry, plan, call):

@@ -27,13 +27,11 @@ from warplab.simt.frontends.tensor_map import on_engine, tensor_map
 from warplab.simt.profile import MEMORY, summary
 from warplab.simt.ptx.parser import PTXSyntaxError
 
-OF_INSTRUCTIONS = (
-    *"warp_instructions thread_instructions branches divergent_branches flops".split(),
-    *"fp64_flops fp32_flops tf32_flops".split(),
-)
+OF_INSTRUCTIONS = "warp_instructions thread_instructions branches divergent_branches".split()
+FLOPS = "flops fp64_flops fp32_flops tf32_flops".split()
 OF_MEMORY = [f"{part}.{number}" for part, numbers in MEMORY.items() for number in numbers]
 TOTALS = (
-    *OF_INSTRUCTIONS,
+    *(*OF_INSTRUCTIONS, *FLOPS),
     "busiest_warp_instructions",  # of several launches the sum: they run one after the other
     *(name for name in OF_MEMORY if not name.endswith(".sectors_per_request")),
     "atomics.requests",

@@ -53,7 +53,7 @@ def target_of(task, case):
     return device().target if task.is_timed(case) else engine_target()
 
 
-def type_of(value, array=np.ndarray):
+def type_of(value, array: type = np.ndarray):
     """What a compiler makes of it: ("float32", 2, "array") of a matrix, ("int64", 0, "number") of an int."""
     if type(value) is array:
         return value.dtype.name, value.ndim, "array"
@@ -130,16 +130,9 @@ def finish(task, case, answer, host):
         if name in task.maps
         else name
         if name in outputs or name in inputs
-        else _number(case.inputs[name])
+        else (type_of(case.inputs[name])[0], plain_copy(case.inputs[name]))
         for name in task.arguments
     )
     kernels, steps = (told.kernel.checked(),), (LaunchStep(0, grid, block, shared, arguments),)
-    results, counts = tuple(outputs), task.counts_of(case)
-    return Order(
-        *(target.arch, kernels, inputs | outputs, steps, results, tuple(inputs), counts, task.most_s),
-        mbarriers=task.mbarriers,
-    )
-
-
-def _number(value) -> tuple:
-    return np.asarray(value).dtype.name, plain_copy(value)
+    names, counts = (tuple(outputs), tuple(inputs)), task.counts_of(case)
+    return Order(target.arch, kernels, inputs | outputs, steps, *names, counts, task.most_s, task.mbarriers)

@@ -38,7 +38,7 @@ class KernelSampler:
         """Compile, load and launch for a second at least."""
         self.timer.warm_up(self._prepared(0))
 
-    def sample(self, number):
+    def sample(self, number) -> tuple[float, float, dict]:
         """(seconds, clock in MHz, {output: array}) of all steps on input set `number`."""
         call = self._prepared(number)
         seconds, clock = self.timer.sample(call)
@@ -173,7 +173,7 @@ class YardstickSampler:
     def warm_up(self):
         self.timer.warm_up(self.calls[0])
 
-    def sample(self, number):
+    def sample(self, number) -> tuple[float, float, dict]:
         """(seconds, clock in MHz, {}). A yardstick that does the same for every set has one."""
         return *self.timer.sample(self.calls[number % len(self.calls)]), {}
 

@@ -300,10 +300,8 @@ class VirtualDevice:
         return {"seconds": self.now}
 
     def _do_elapsed(self, message):
-        events = [
-            self._event(message.get(end), "elapsed takes two events from record()")
-            for end in ("start", "end")
-        ]
+        what = "elapsed takes two events from record()"
+        events = [self._event(message.get(end), what) for end in ("start", "end")]
         self.counts["others"] += 1
         start, end = map(self._time_of, events)
         if max(start, end) > self.now:
