@@ -55,15 +55,10 @@ class Judge(NotebookExporter):
         assert resources is not None  # nbgrader's commands always give them
         root, about = find_root(), resources["nbgrader"]
         if Path(filename).resolve().is_relative_to((root / SUBMITTED).resolve()):
-            grading = Grading(
-                root,
-                about["assignment"],
-                root / SUBMITTED,
-                root / GRADES,
-                # nbgrader's own command has taken the time of arrival from the exchange already
-                Asked(students=[about["student"]], exchange=True, fresh=self.rounds.get(self.parent)),
-                pool=Threads(choose(self.unsafe)),
-            )
+            # nbgrader's own command has taken the time of arrival from the exchange already
+            asked = Asked(students=[about["student"]], exchange=True, fresh=self.rounds.get(self.parent))
+            pool, folders = Threads(choose(self.unsafe)), (root / SUBMITTED, root / GRADES)
+            grading = Grading(root, about["assignment"], *folders, asked, pool=pool)
             self.rounds[self.parent] = grading.fresh
             (row,) = grading.rows()
             if row.score is None:

@@ -87,14 +87,6 @@ def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
 
 def _person(row: dict[str, str], table: tuple[str, ...]) -> Person:
     id_, first, last, email, lms = (row.get(column, "") for column in table)
-    return Person(
-        student_id(id_),
-        id_,
-        first,
-        last,
-        email,
-        lms.removeprefix("Participant "),
-        row.get("sis user id", "") or row.get("sis_user_id", ""),
-        row.get("section", ""),
-        lms.startswith("Participant "),
-    )
+    number, participant = lms.removeprefix("Participant "), lms.startswith("Participant ")
+    sis_user_id, section = row.get("sis user id", "") or row.get("sis_user_id", ""), row.get("section", "")
+    return Person(student_id(id_), id_, first, last, email, number, sis_user_id, section, participant)

@@ -63,9 +63,9 @@ def gradescope(
         path = PurePosixPath(member.filename)
         folder = path.relative_to(top).parts[0] if path.is_relative_to(top) else ""
         (owner, *others), received = known.get(folder, ([Owner()], None))
-        one = of_kind(owner, member.filename, path.name, partial(content, archive, member), wanted)
         note = "Gradescope's own list of whose and when" if member is about else ""
-        yield replace(one, received=received, others=tuple(others), note=note)
+        one = HandedIn(owner, member.filename, partial(content, archive, member), (), received, note)
+        yield of_kind(replace(one, others=tuple(others)), path.name, wanted)
 
 
 def _owners(one: dict[str, Any]) -> list[Owner]:
@@ -84,31 +84,24 @@ def by_name(
         yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return
     if not file.lower().endswith(".zip"):
-        yield of_kind(owner, place, file, read, wanted, order, note)
+        yield of_kind(HandedIn(owner, place, read, order, note=note), file, wanted)
         return
     try:
         inside = _members(read)
         for number, name in inside:
-            yield of_kind(owner, f"{place}/{name}", name, partial(_member, read, number), wanted, order, note)
+            one = HandedIn(owner, f"{place}/{name}", partial(_member, read, number), order, note=note)
+            yield of_kind(one, name, wanted)
         if not inside:
             raise Refusal("an archive without a file")
     except Refusal as problem:
         yield HandedIn(owner, place, order=order, note=note, refused=str(problem))
 
 
-def of_kind(
-    owner: Owner,
-    place: str,
-    file: str,
-    read: Callable[[], bytes],
-    wanted: str,
-    order: tuple[int | str, ...] = (),
-    note: str = "",
-) -> HandedIn:
-    """A file of this name: only notebooks are read, and those that macOS adds to an archive are none."""
-    notebook = file.lower().endswith(".ipynb") and "__MACOSX" not in PurePosixPath(place).parts
+def of_kind(one: HandedIn, file: str, wanted: str) -> HandedIn:
+    """A file by its name: only notebooks are read, and those that macOS adds to an archive are none."""
+    notebook = file.lower().endswith(".ipynb") and "__MACOSX" not in PurePosixPath(one.place).parts
     own, asks = notebook and is_notebook(file, wanted), is_request(file)
-    return HandedIn(owner, place, read if notebook or asks else None, order, note=note, named=own, asks=asks)
+    return replace(one, read=one.read if notebook or asks else None, named=own, asks=asks)
 
 
 def _members(read: Callable[[], bytes]) -> list[tuple[int, str]]:

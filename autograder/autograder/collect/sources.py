@@ -61,8 +61,8 @@ def _folder(source: Path, assignment: Assignment, pattern: re.Pattern[str] | Non
         for path in _files(home):
             files += 1
             owner = Owner(student=home.name if own else "")
-            read = partial(_plain, path, home)
-            one = of_kind(owner, str(path.relative_to(source)), path.name, read, assignment.filename)
+            one = HandedIn(owner, str(path.relative_to(source)), partial(_plain, path, home))
+            one = of_kind(one, path.name, assignment.filename)
             yield replace(one, named=own is not None and path == own.path)
         if own and own.path is None and (not files or own.status == "malformed"):
             yield HandedIn(Owner(student=home.name), home.name, refused=own.reason)

@@ -45,7 +45,7 @@ def cells_of(data: bytes) -> list[HandedInCell]:
     """The cells of a notebook of format 4, checked against Jupyter's schema. Raises NoNotebook."""
     document = parse(data)
     _check_schema(document)
-    cells = [_plain(cell) for cell in document["cells"]]
+    cells = [reduced(cell) for cell in document["cells"]]
     for size in (len(cell["source"]) for cell in cells):
         if size > MAX_SOURCE:
             _refuse("long-cell", f"one cell has {size:,} characters, the limit is {MAX_SOURCE:,}")
@@ -117,8 +117,8 @@ def _check_schema(document: Mapping[str, Any]) -> None:
         _refuse("bad-schema", f"the notebook breaks Jupyter's schema: {text}")
 
 
-def _plain(cell: Mapping[str, Any]) -> HandedInCell:
-    """A cell as the file has it, reduced to what counts.
+def reduced(cell: Mapping[str, Any]) -> HandedInCell:
+    """A cell as a notebook's file has it, reduced to what counts.
 
     Its grade id counts only where the cell is marked for something.
     """

@@ -35,21 +35,15 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
 
     wrong: list[str] = []
     old = total = 0
-    launcher = launcher_for_our_own()
+    pool = Threads(launcher_for_our_own(), 2)
     pages: list[Path] = []
     for name in members():
         if not all(get_task(task).is_judged_here() for task in load_assignment(root, name).tasks()):
             tell(console, f"{name} is left out: there is no Triton for this machine.")
             continue
-        build_class(root, name, Path(out) / "submitted" / name)
-        grading = Grading(
-            root,
-            name,
-            Path(out) / "submitted" / name,
-            Path(out) / "grades",
-            Asked(seed=SEED),
-            pool=Threads(launcher, 2),
-        )
+        submissions = Path(out) / "submitted" / name
+        build_class(root, name, submissions)
+        grading = Grading(root, name, submissions, Path(out) / "grades", Asked(seed=SEED), pool=pool)
         rows = follow(console, grading)
         console.print(grades_table(grading.assignment.notebook, grading.assignment.max_score, rows))
         failed = [row for row in rows if row.status == "not graded"]
@@ -63,7 +57,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
         console,
         f"Sample class: {total} submissions, {right} graded as expected, {old} unchanged since the last run.",
     )
-    tell(console, f"Student code ran {launcher.isolation}.")
+    tell(console, f"Student code ran {pool.isolation}.")
     tell(console, f"Look at {out}/grades/grades.csv")
     tell(console, f"and open {pages[-1]}")
     tell(console, f"Table of the class: autograder report ps13 --grades {out}/grades --table ps13/train_mlp")

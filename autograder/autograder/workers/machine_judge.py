@@ -16,11 +16,12 @@ from autograder.judge.faults import InternalError
 from autograder.judge.judge import Cases, judge_notebook, legible, make_cases
 from autograder.judge.process import NotStarted
 from autograder.judge.reading import read_submission, reader
+from autograder.reader.contents import reduced
 from autograder.sandbox import Launcher
 from autograder.sandbox.choose import NoSandbox, choose
 from autograder.validate import Malformed
 from autograder.workers.commission import Conditions
-from autograder.workers.ruling import Ruling, fault_of, handed_in, without_grade
+from autograder.workers.ruling import Ruling, fault_of, without_grade
 
 
 class MachineJudge:
@@ -52,7 +53,7 @@ class MachineJudge:
                 cases = self.inputs(conditions)
                 verdict = judge_notebook(assignment, found, cases, launcher, conditions.limits)
             notes = tuple(legible(defect.text) for defect in found.notes)
-            cells = handed_in(found.notebook)
+            cells = [reduced(cell) for cell in found.notebook["cells"]]
             return Ruling(of, verdict.status, verdict.reason, notes, cells, verdict, launcher.isolation)
         except Malformed as malformed:
             return Ruling(of, "malformed", legible(str(malformed)), isolation=launcher.isolation)

@@ -8,13 +8,12 @@ import msgspec
 from msgspec import Meta
 
 from autograder.judge.judge import TOLERANCE, Verdict, legible
-from autograder.layout import Assignment, NotebookDocument
+from autograder.layout import Assignment
 from autograder.reader.contents import HandedInCell
 from autograder.validate import Malformed, checked
 from warplab.tasks.rubric import Line, Text, one_of
 
 MOST_BYTES = 64 * 2**20
-MARKS = ("grade", "solution", "locked", "points")
 
 
 class BadRuling(ValueError):
@@ -52,23 +51,6 @@ def without_grade(of: str, why: str, machine: str = "", status: str = "not grade
 def fault_of(problem: BaseException) -> str:
     """What is said of an error that nobody thought of."""
     return f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"
-
-
-def handed_in(notebook: NotebookDocument) -> list[HandedInCell]:
-    """A restored notebook's cells, as a reader tells those of a submitted one."""
-    cells: list[HandedInCell] = []
-    for cell in notebook["cells"]:
-        about = cell["metadata"].get("nbgrader", {})
-        cells.append(
-            {
-                "cell_type": cell["cell_type"],
-                "id": cell["id"],
-                "about": {key: about.get(key, False) for key in MARKS},
-                "grade_id": about.get("grade_id"),
-                "source": cell["source"],
-            }
-        )
-    return cells
 
 
 def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:

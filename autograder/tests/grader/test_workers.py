@@ -18,6 +18,7 @@ from rich.console import Console
 from autograder import results
 from autograder.follow import Follower, follow
 from autograder.gradebook import CourseGradebook
+from autograder.reader.contents import reduced
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.choose import NoSandbox
 from autograder.settings import Grade, grade_settings
@@ -26,7 +27,7 @@ from autograder.validate import checked
 from autograder.workers import machine_judge
 from autograder.workers.commission import Conditions
 from autograder.workers.happenings import Happenings
-from autograder.workers.ruling import BadRuling, Ruling, handed_in, read_ruling
+from autograder.workers.ruling import BadRuling, Ruling, read_ruling
 
 ID = results.key_of("a submission")
 
@@ -49,7 +50,7 @@ def found(course):
     document = notebook(course[1], **answers(course[0]))
     for cell in document["cells"]:
         cell["source"] = "".join(cell["source"])
-    return handed_in(checked(handed_in(document), course[1]).notebook)
+    return list(map(reduced, checked(list(map(reduced, document["cells"])), course[1]).notebook["cells"]))
 
 
 def verdict(assignment):
