@@ -20,8 +20,8 @@ from autograder.collect.repositories import git, rows_of
 from autograder.csv_tables import guard
 from autograder.layout import Assignment
 from autograder.report.page import Pages
-from autograder.results import Results, key_of, nothing_graded, secret_seed, write_atomic, write_rows
-from autograder.user_error import UserError
+from autograder.results import Results, key_of, secret_seed, write_atomic, write_rows
+from autograder.user_error import UserError, nothing_graded
 
 BRANCH = "feedback"
 AUTHOR = ("-c", "user.name=Feedback", "-c", "user.email=feedback@localhost")

@@ -16,7 +16,6 @@ from typing import Any, NotRequired, TypedDict
 import autograder
 import warplab
 from autograder.csv_tables import csv_text
-from autograder.user_error import UserError
 
 Attempts = list[tuple[str, int]]
 """The contents that a student was judged on so far, in order: (hash of the notebook, its round of inputs)."""
@@ -135,11 +134,6 @@ def key_of(*parts: object) -> str:
         data = part if isinstance(part, bytes) else str(part).encode()
         digest.update(len(data).to_bytes(8, "big") + data)
     return digest.hexdigest()
-
-
-def nothing_graded(assignment: str, out: Path) -> UserError:
-    """What to say where a command needs results, and there are none."""
-    return UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
 
 
 def course_version() -> str:

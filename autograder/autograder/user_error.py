@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ class UserError(Exception):
     """
 
     status = 2
+
+
+def nothing_graded(assignment: str, out: Path) -> UserError:
+    """What to say where a command needs results, and there are none."""
+    return UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
 
 
 def in_the_way(problem: BaseException) -> str:

@@ -22,8 +22,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import SUBMITTED, load_assignment
-from autograder.results import nothing_graded
-from autograder.user_error import UserError, tell_table
+from autograder.user_error import UserError, nothing_graded, tell_table
 
 if TYPE_CHECKING:
     from autograder.amend import Change, Course

@@ -21,7 +21,8 @@ from autograder.judge.judge import CellVerdict, Verdict
 from autograder.layout import Assignment, NotebookCell, NotebookDocument, first_lines
 from autograder.release.source import stable_json
 from autograder.report.asked import answered
-from autograder.results import Results, StoredRecord, key_of, nothing_graded, write_atomic
+from autograder.results import Results, StoredRecord, key_of, write_atomic
+from autograder.user_error import nothing_graded
 from warplab.rendering import render
 from warplab.tasks.feedback import UNDRAWN, Table, drawn_or_told
 from warplab.tasks.rubric import Line, Report, so_many

@@ -130,9 +130,13 @@ def finish(task, case, answer, host):
         if name in task.maps
         else name
         if name in outputs or name in inputs
-        else (type_of(case.inputs[name])[0], plain_copy(case.inputs[name]))
+        else _number(case.inputs[name])
         for name in task.arguments
     )
     kernels, steps = (told.kernel.checked(),), (LaunchStep(0, grid, block, shared, arguments),)
     names, counts = (tuple(outputs), tuple(inputs)), task.counts_of(case)
     return Order(target.arch, kernels, inputs | outputs, steps, *names, counts, task.most_s, task.mbarriers)
+
+
+def _number(value) -> tuple:
+    return np.asarray(value).dtype.name, plain_copy(value)
