@@ -299,18 +299,18 @@ def test_the_limits_follow_from_flops_and_bytes(capsys):
     names, printed = limits(capsys)
     rows = {line[:29].strip(): line[29:].split() for line in printed.splitlines()[1:]}
     nvlink, network = H100["peak_bf16"].si / 450e9, H100["peak_bf16"].si / 50e9
-    assert rows["tokens a GPU, at least"] == ["2,199", "19,788", "2,500", "45,000"]
+    assert rows["tokens a GPU, at least"] == ["2,198.7", "19,788.0", "2,500.0", "45,000.0"]
     block = 2 * 16384**2 + 2 * 16384 * 1024 + 3 * 16384 * 53248  # eight heads of keys and values of 128
     assert names["P_block"] == block
     assert rows["tensor ways, at most"][0] == f"{2 * block / (8 * 16384 * nvlink):.1f}" == "22.1"
-    assert rows["width of an expert"][1] == f"{4 / 6 * network:,.0f}" == "13,192"
-    assert rows["tokens a part, ring attention"][1] == f"{network / 16:,.0f}"
+    assert rows["width of an expert"][1] == f"{4 / 6 * network:,.1f}" == "13,192.0"
+    assert rows["tokens a part, ring attention"][1] == f"{network / 16:,.1f}"
     least = names["least_tokens"]
     assert least(1, H100, 8) == pytest.approx(network / 8) and least(128, H100, 8) == network / 128
     b200 = specs.get("b200")
     assert least(1, b200, 72) == 2500 and least(72, b200, 72) == 45000 / 72 and least(4, b200, 72) == 625
     assert (names["most_ways"](H100, 8), round(names["most_ways"](b200, 72))) == (8, 19)
-    assert rows["million parameters a stage"][1] == "324" and 9 < block / 324e6 < 10.5  # "ten times as many"
+    assert rows["million parameters a stage"][1] == "324.2" and 9 < block / 324e6 < 10.5  # "ten times as many"
     assert rows["tensor ways, at most"] == ["22.1", "2.5", "19.5", "1.1"]
     assert "2,199 tokens a GPU over NVLink" in TEXT and "an eighth of that, 2,474" in TEXT
     assert "a part needs 1,237 tokens" in TEXT
