@@ -310,7 +310,7 @@ def test_the_limits_follow_from_flops_and_bytes(capsys):
     b200 = specs.get("b200")
     assert least(1, b200, 72) == 2500 and least(72, b200, 72) == 45000 / 72 and least(4, b200, 72) == 625
     assert (names["most_ways"](H100, 8), round(names["most_ways"](b200, 72))) == (8, 19)
-    assert rows["million parameters a stage"][1] == "324.2" and 9 < block / 324e6 < 10.5  # "ten times as many"
+    assert rows["million parameters a stage"][1] == "324.2" and 9 < block / 324e6 < 10.5  # "ten times"
     assert rows["tensor ways, at most"] == ["22.1", "2.5", "19.5", "1.1"]
     assert "2,199 tokens a GPU over NVLink" in TEXT and "an eighth of that, 2,474" in TEXT
     assert "a part needs 1,237 tokens" in TEXT
