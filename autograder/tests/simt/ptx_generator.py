@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import random
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import ptx_oracle as manual
 from ptx_forms import FORMS, Form
@@ -833,44 +833,3 @@ def describe(s) -> str:
         case Atomic():
             return f"{s.opcode}.{s.space}.{s.operation}.{s.kind} by {s.sharing} lanes apart"
     return str(s)
-
-
-# shrinking
-# ------------------------------------------------------------------------------------------------------
-
-
-def without(statements, gone: int):
-    """``statements`` less the one that ``each`` numbers ``gone``."""
-    number = -1
-
-    def keep(part):
-        nonlocal number
-        out = []
-        for s in part:
-            number += 1
-            mine = number
-            if isinstance(s, If):
-                s = replace(s, then=keep(s.then), other=keep(s.other))
-            elif isinstance(s, Loop):
-                s = replace(s, body=keep(s.body))
-            if mine != gone:
-                out.append(s)
-        return tuple(out)
-
-    return keep(statements)
-
-
-def shrunk(program: Program, differs) -> Program:
-    """The smallest program of which ``differs`` still holds, one statement dropped after the other."""
-    smaller = True
-    while smaller:
-        smaller = False
-        for i in reversed(range(sum(1 for _ in each(program.statements)))):
-            statements = without(program.statements, i)
-            names = registers_of(statements)
-            inputs = {name: column for name, column in program.inputs.items() if name in names}
-            attempt = Program(statements, program.threads, inputs)
-            if statements and differs(attempt):
-                program, smaller = attempt, True
-                break
-    return program

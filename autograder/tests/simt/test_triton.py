@@ -133,34 +133,29 @@ def test_softmax(columns, warps):
     torch.testing.assert_close(out, torch.softmax(x, 1))
 
 
-@pytest.mark.parametrize("stages", [1, 3])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_product(dtype, stages):
-    a, b = torch.randn(100, 96, dtype=dtype), torch.randn(96, 72, dtype=dtype)
-    c = torch.empty(100, 72, dtype=dtype)
-    run_product(a, b, c, stages)
-    torch.testing.assert_close(c, (a.float() @ b.float()).to(dtype), atol=1e-2, rtol=1e-2)
-
-
 def run_product(a, b, c, stages=3, **options):
     grid = (triton.cdiv(a.shape[0], 32) * triton.cdiv(b.shape[1], 32),)
     sizes = a.shape[0], b.shape[1], a.shape[1], *a.stride(), *b.stride(), *c.stride()
     product[grid](a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=stages, num_warps=4, **options)
 
 
-def test_product_of_transposed_tensors():
-    """Strides are the kernel's own arguments: views need no copy."""
-    a, b = torch.randn(64, 64, dtype=torch.float16).T, torch.randn(64, 64, dtype=torch.float16).T
-    c = torch.empty(64, 64)
-    run_product(a, b, c, ACTIVATION="leaky")
-    expected = torch.nn.functional.leaky_relu(a.float() @ b.float())
-    torch.testing.assert_close(c, expected, atol=1e-2, rtol=1e-2)
-
-
-def test_product_in_tf32():
-    a, b, c = torch.randn(32, 64), torch.randn(64, 32), torch.empty(32, 32)
-    run_product(a, b, c)
-    torch.testing.assert_close(c, a @ b, atol=5e-2, rtol=1e-2)
+@pytest.mark.parametrize(
+    "dtype, to, stages, turned, activation, near",
+    [
+        (torch.float16, torch.float16, 1, False, "", 1e-2),
+        (torch.bfloat16, torch.bfloat16, 3, False, "", 1e-2),
+        (torch.float16, torch.float32, 3, True, "leaky", 1e-2),  # strides are arguments: views need no copy
+        (torch.float32, torch.float32, 3, False, "", 5e-2),  # in TF32
+    ],
+)
+def test_product(dtype, to, stages, turned, activation, near):
+    a, b = torch.randn(96, 96, dtype=dtype)[:80], torch.randn(96, 72, dtype=dtype)
+    a, b = (b.T, a.T) if turned else (a, b)
+    c = torch.empty(a.shape[0], b.shape[1], dtype=to)
+    run_product(a, b, c, stages, ACTIVATION=activation)
+    expected = a.float() @ b.float()
+    expected = torch.nn.functional.leaky_relu(expected) if activation else expected
+    torch.testing.assert_close(c, expected.to(to), atol=near, rtol=1e-2)
 
 
 def test_random_numbers_are_philox_own():
