@@ -99,11 +99,6 @@ def test_an_atomic_reads_and_writes_its_sector():
     assert of(p, "total") == Footprint(read=32, written=32, fetched=32, touched=32)
 
 
-def test_elements_across_a_border_of_sectors_touch_both():
-    x = np.zeros(257, f32)
-    assert of(warplab.profile(strided[1, 8], x[1:], np.zeros(8, f32), 1), "a").read in (32, 64)
-
-
 def test_a_sample_of_blocks_has_no_footprint_and_no_bounds():
     p = warplab.profile(add[64, 32], *np.ones((3, 2048), f32), sample_blocks=4)
     assert p.footprint is None and p.footprints == {}

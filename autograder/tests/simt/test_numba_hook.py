@@ -191,7 +191,3 @@ def test_copies_of_host_arrays_are_warned_of_only_where_somebody_asks(monkeypatc
         NumbaPerformanceWarning, match="Host array used in CUDA kernel will incur copy overhead"
     ):
         lengths[1, 1](host, ((1,),))
-
-
-def test_the_engine_stands_for_an_architecture_and_reports_one_multiprocessor():
-    assert cuda.get_current_device().MULTIPROCESSOR_COUNT == 1

@@ -267,38 +267,6 @@ def test_gradcheck_passes_an_operation_made_of_kernels_and_fails_a_wrong_one():
         torch.autograd.gradcheck(an_operation("wrong", 1.1), x)
 
 
-def test_gradcheck_passes_a_function_made_of_numba_kernels():
-    @cuda.jit
-    def cube(x, out):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = x[i] * x[i] * x[i]
-
-    @cuda.jit
-    def slope(x, grad, out):
-        i = cuda.grid(1)
-        if i < out.size:
-            out[i] = 3 * x[i] * x[i] * grad[i]
-
-    class Cube(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            out = torch.empty_like(x)
-            cube[1, 32](x.detach(), out)
-            return out
-
-        @staticmethod
-        def backward(ctx, grad):
-            (x,) = ctx.saved_tensors
-            out = torch.empty_like(x)
-            slope[1, 32](x.detach(), grad, out)
-            return out
-
-    x = torch.linspace(-2, 2, 5, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(Cube.apply, x)
-
-
 # device="cuda"
 
 

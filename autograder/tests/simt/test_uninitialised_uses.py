@@ -102,6 +102,7 @@ def a_body(rng: random.Random) -> str:
                 f"not.pred {p}, {q};",
                 f"shfl.sync.bfly.b32 {d}|{p}, {a}, {rng.choice(('1', '16', '%r12'))}, 31, -1;",
                 f"shfl.sync.idx.b32 {d}, {a}, {rng.choice(('0', '5', '%r13'))}, 31, -1;",
+                f"shfl.sync.{rng.choice(('up', 'down'))}.b32 {d}|{p}, {a}, 1, {rng.choice((0, 31))}, -1;",
                 f"vote.sync.ballot.b32 {d}, {p}, -1;",
                 f"vote.sync.any.pred {p}, {q}, -1;",
                 f"redux.sync.add.u32 {d}, {a}, -1;",
@@ -227,29 +228,6 @@ def test_what_decides_a_result_alone(statement, result):
             finished()
     else:
         assert set(finished()[:, 0].tolist()) == {result}
-
-
-@pytest.mark.parametrize(
-    "mode, amount, source",
-    [
-        ("up", "1, 0", lambda lane: max(lane - 1, 0)),
-        ("down", "1, 31", lambda lane: min(lane + 1, 31)),
-        ("bfly", "16, 31", lambda lane: lane ^ 16),
-        ("bfly", "1, 31", lambda lane: lane ^ 1),
-        ("idx", "%r8, 31", lambda lane: (lane + 8) % 32),
-    ],
-)
-def test_a_shuffle_takes_along_what_is_unknown_of_its_source(mode, amount, source):
-    known = [source(lane) < 16 for lane in range(32)]
-    body = f"""{HALF_WRITTEN} add.u32 %r8, %r1, 8; and.b32 %r8, %r8, 31;
-        shfl.sync.{mode}.b32 %r9, %r5, {amount}, -1;
-        mov.u32 %r10, MASK; shr.u32 %r10, %r10, %r1; and.b32 %r10, %r10, 1; setp.ne.u32 %p3, %r10, 0;
-        @%p3 st.global.u32 [%rd1], %r9;"""
-    out = run(body.replace("MASK", str(sum(1 << i for i in range(32) if known[i]))), regs=WORDS)
-    assert out[:, 0].tolist() == [5 * k for k in known]
-    for lane in (i for i in range(32) if not known[i]):
-        with pytest.raises(UninitialisedRead, match=rf"thread \({lane}, 0, 0\) of block .* stores it"):
-            run(body.replace("MASK", str(1 << lane)), regs=WORDS)
 
 
 @cuda.jit
