@@ -39,12 +39,6 @@ def test_a_path_may_be_a_string_and_lines_are_the_files_own():
         k[1, 32](np.zeros(32, np.float32), np.zeros(32, np.float32), np.zeros(8, np.float32), 32)
 
 
-def test_saxpy():
-    x, y = RNG.random(1000, np.float32), np.ones(1000, np.float32)
-    kernel("saxpy.cu", "saxpy")[2, 128](1000, 2.0, x, y)
-    np.testing.assert_allclose(y, 2 * x + 1, rtol=1e-6)
-
-
 @dataclass
 class Matrix:
     """``Matrix<float>`` of matmul_tiled.cu: the array is its pointer."""
@@ -77,18 +71,6 @@ def test_ladder_of_reductions(name, shared):
     x, out = RNG.integers(-99, 99, 1000).astype(np.int32), np.zeros(4, np.int32)
     kernel("reduction.cu", name)[4, 256, 0, shared](x, out, 1000)
     assert out.sum() == x.sum()
-
-
-def test_scan():
-    x, out = RNG.integers(0, 9, 512).astype(np.float32), np.zeros(512, np.float32)
-    kernel("scan.cu", "prescan")[1, 256, 0, 4 * (512 + 16)](out, x, 512)
-    np.testing.assert_array_equal(out, np.cumsum(x) - x)
-
-
-def test_a_kernel_behind_a_main_of_two_branches():
-    x = np.zeros(32, np.float32)
-    kernel("scan.cu", "addOne")[1, 32](x)
-    assert (x == 1).all()
 
 
 @pytest.mark.parametrize("name", ["transposeNaive", "transposeNoBankConflicts"])

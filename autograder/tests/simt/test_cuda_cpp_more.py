@@ -399,16 +399,6 @@ def test_the_rest_is_refused_by_name_and_line(statement):
         warplab.cuda_kernel(REFUSED.replace("STATEMENT", statement), "k")[1, 32](np.zeros(1, np.float32))
 
 
-TEXTURE = """
-extern "C" __global__ void look(cudaTextureObject_t t, float* x) { x[0] = tex2D<float>(t, 0.5f, 0.5f); }
-"""
-
-
-def test_textures_are_refused_by_name():
-    with pytest.raises(warplab.LaunchError, match=r"does not execute `tex.2d.v4.f32.f32`"):
-        warplab.cuda_kernel(TEXTURE, "look")[1, 1](0, np.zeros(1, np.float32))
-
-
 def test_a_trap_stops_the_kernel_at_its_line():
     with pytest.raises(warplab.LaunchError, match=r"k.cu:3: thread \(7, 0, 0\).* trap"):
         warplab.cuda_kernel(

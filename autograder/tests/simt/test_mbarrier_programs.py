@@ -147,45 +147,6 @@ def test_a_mistake_around_a_copy_by_tma_is_found(fetch, mistake, error, said):
         fetch[1, 256](np.zeros(768, np.int32), np.zeros(768, np.int32), mistake)
 
 
-ALONE = """
-#include <cuda/pipeline>
-extern "C" __global__ void alone(const float4* x, float4* y, int mistake)
-{
-    __shared__ float4 tile[2][32];
-    auto pipe = cuda::make_pipeline();
-    int t = threadIdx.x;
-    pipe.producer_acquire();
-    cuda::memcpy_async(&tile[0][t], &x[t], cuda::aligned_size_t<16>(16), pipe);
-    pipe.producer_commit();
-    for (int i = 0; i < 4; i++) {
-        pipe.producer_acquire();
-        if (i < 3)
-            cuda::memcpy_async(&tile[(i + 1) % 2][t], &x[32 * i + 32 + t],
-                               cuda::aligned_size_t<16>(16), pipe);
-        pipe.producer_commit();
-        if (mistake != 1) cuda::pipeline_consumer_wait_prior<1>(pipe);
-        __syncthreads();
-        y[32 * i + t] = tile[i % 2][31 - t];
-        if (mistake != 2) __syncthreads();
-        pipe.consumer_release();
-    }
-}
-"""
-
-
-@pytest.mark.slow
-def test_a_pipeline_of_each_thread():
-    alone = warplab.cuda_kernel(ALONE, "alone")
-    x = np.arange(512, dtype=np.float32).reshape(4, 32, 4)
-    y = np.zeros_like(x)
-    alone[1, 32](x, y, 0)
-    np.testing.assert_array_equal(y, x[:, ::-1])
-    with pytest.raises(warplab.UnfinishedCopy, match="alone.cu:19"):
-        alone[1, 32](x, y, 1)
-    with pytest.raises(warplab.SharedRace, match=r"alone.cu:14: .* writes tile\[0, 0\].*alone.cu:19"):
-        alone[1, 32](x, y, 2)
-
-
 STAGES = """
 #include <cuda/pipeline>
 #include <cooperative_groups.h>
