@@ -14,6 +14,7 @@ from functools import cache
 import numpy as np
 import pytest
 from conftest import ROOT
+from numba import cuda, float32
 from page_code import cell_with, code_of
 
 import warplab
@@ -133,6 +134,32 @@ def test_the_blur_with_a_halo_asks_for_1_79_times_the_fewest():
     mean = (a + around[:-2, 1:-1] + around[2:, 1:-1] + around[1:-1, :-2] + around[1:-1, 2:]) / 5
     for out in (naive, tiled):
         np.testing.assert_allclose(out, mean, rtol=0, atol=1e-6)
+
+
+@cuda.jit
+def mean_of_11_by_11(a, out, tiled):
+    """One block, from ``a`` itself or from a tile; a result's row begins 8 numbers into that of ``a``."""
+    tile = cuda.shared.array((42, 42), float32)
+    left, up, acc = cuda.threadIdx.x, cuda.threadIdx.y, float32(0)
+    if tiled:
+        for y in range(up, 42, 32):
+            for x in range(left, 42, 32):
+                tile[y, x] = a[y, x + 3]
+        cuda.syncthreads()
+    for y in range(11):
+        for x in range(11):
+            acc += tile[up + y, left + x] if tiled else a[up + y, left + x + 3]
+    out[up, left] = acc / float32(121)
+
+
+@pytest.mark.slow
+def test_a_tile_saves_sectors_and_no_wavefronts_of_a_window_of_11_by_11():
+    a, out = np.ones((42, 48), np.float32), np.empty((32, 32), np.float32)
+    naive, tiled = (warplab.profile(mean_of_11_by_11[1, (32, 32)], a, out, tile) for tile in (False, True))
+    assert (naive.global_load.sectors, tiled.global_load.sectors) == (32 * 594, 42 * 7)
+    assert tiled.l1_wavefronts > naive.l1_wavefronts  # "saves no wavefronts"
+    reads = (42 * 32 + 32 * 32) * 11 / 32**2
+    assert "= 594 sectors" in TEXT and f"{reads:.0f} reads a result" in TEXT
 
 
 @pytest.mark.slow

@@ -110,7 +110,7 @@ def chase(sizes, shuffled, in_order):
         f"at {binary(sizes[0])}, rising in steps to {last:.3g} ns at {binary(sizes[-1])}. In order: "
         f"{1e9 * in_order[0]:.3g} ns to {1e9 * in_order[-1]:.3g} ns.",
         caption="Live, one core of this machine: the same number of steps, and each cache that the array "
-        "outgrows makes a step dearer. In order, the hardware fetches ahead.",
+        "outgrows makes a step dearer. Where a step goes to the neighbour, the hardware fetches ahead.",
         evidence=["live"],
     )
 

@@ -321,8 +321,9 @@ def ladder():
     return plots.show(
         fig,
         alt=f"Dense data-sheet peaks in TFLOP/s, on a logarithmic axis. {'; '.join(said)}.",
-        caption="Halving the bits doubles a Tensor Core's peak; the large step is from CUDA cores to Tensor "
-        "Cores. Data-sheet peaks, all dense: SXM modules and an RTX 4090 (its FP16 and FP8 with FP32 sums). "
+        caption="Halving the bits doubles a Tensor Core's peak. On data-centre cards the large step is from "
+        "CUDA cores to Tensor Cores; on the RTX 4090 FP16 has only twice the peak of FP32. Data-sheet peaks, "
+        "all dense: SXM modules and an RTX 4090 (its FP16 and FP8 with FP32 sums). "
         "Equal steps of the axis are equal factors. The registry has neither FP32 nor FP4 of the B300.",
     )
 
