@@ -361,6 +361,16 @@ def test_no_placeholder_reaches_a_reader(page):
     )
 
 
+@each_page
+def test_a_list_ends_where_its_author_ended_it(page):
+    """A paragraph right below an item would be read as part of it, and an answer "32." as item 32."""
+    text = re.sub(r"(?ms)^`{3,}.*?^`{3,}$", "", page.read_text("utf-8"))
+    item, other = r"(?:[-*]|\d+\.) ", r"(?!\s|:::|[-*] |\d+\. )"
+    assert re.findall(rf"^{item}.*\n(?:  .*\n)*{other}(.+)", text, re.M) == []
+    lists = [token for token in tokens(page) if token.type == "ordered_list_open"]
+    assert [token.attrGet("start") for token in lists if token.attrGet("start")] == []
+
+
 def test_every_reference_can_be_followed():
     lost = [key for key, entry in bibliography().items() if not ({"url", "doi"} & set(entry.fields))]
     assert lost == []

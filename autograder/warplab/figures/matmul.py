@@ -405,7 +405,7 @@ def speeds(rows):
         fig,
         alt=f"Speeds of matrix products. {said}.",
         evidence=used,
-        caption="One definition, seven orders of magnitude or so from a Python loop to Tensor Cores. "
+        caption="One definition, seven to eight orders of magnitude from a Python loop to Tensor Cores. "
         "Round marks were measured here and now, squares by us on the GPU named, triangles by others.",
     )
 

@@ -80,8 +80,7 @@ def downhill(weights, losses, at, loss, slope):
         f"{losses[-1]:.2f} at "
         f"{weights[-1]:g}. At the weight's present value, {at:g}, it is {loss:.2f} and its slope "
         f"{slope:.2f}.",
-        caption=f"The gradient is the slope in the direction of each weight. Here it says: a little to "
-        f"the {side}.",
+        caption=f"The slope at this weight is one number of the gradient. A step goes downhill, here to the {side}.",
     )
 
 

@@ -212,11 +212,11 @@ def race(loop, array, core, gpu=None):
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
         alt="Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. "
         f"{said}",
-        caption="The same 8.3 million pixels, "
+        caption=f"The same 8.3 million pixels: a core runs the compiled loop {loop / core:,.0f} times as fast as Python's. "
         + (
-            "by three programs. No GPU was here for the fourth, and the engine counts but does not time."
+            "No GPU was here for the fourth program, and the engine counts but does not time."
             if missing
-            else f"by four programs; the GPU is the {warplab.device().name}."
+            else f"The GPU is the {warplab.device().name}."
         ),
         evidence=[row.kind for row in rows if row.seconds is not None],
     )
