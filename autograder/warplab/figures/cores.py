@@ -38,8 +38,8 @@ def staircase(kib, ns):
     return plots.show(
         fig,
         alt=f"Time of one step of a walk through memory in random order, live on this machine. {said}.",
-        caption="Measured here, now. The further away a number lies, the longer the same instruction takes: the "
-        "curve rises where the walk outgrows a cache.",
+        caption="Measured here, now. The further away a number lies, the longer the same instruction takes: "
+        "the curve rises where the walk outgrows a cache.",
         evidence=["live"],
     )
 

@@ -80,7 +80,8 @@ def downhill(weights, losses, at, loss, slope):
         f"{losses[-1]:.2f} at "
         f"{weights[-1]:g}. At the weight's present value, {at:g}, it is {loss:.2f} and its slope "
         f"{slope:.2f}.",
-        caption=f"The slope at this weight is one number of the gradient. A step goes downhill, here to the {side}.",
+        caption="The slope at this weight is one number of the gradient. A step goes downhill, here to the "
+        f"{side}.",
     )
 
 

@@ -351,9 +351,9 @@ def race(host, gpu, size):
         plots.times(rows, nothing=nothing),
         alt=f"Times of adding {size:,} numbers. np.sum on one core of this machine: {plots.duration(host)}. "
         f"Kernels on a GPU: {said}.",
-        caption=f"{size:,} numbers take one core of this CPU {plots.duration(host)}. What was not measured here has "
-        "no row. The next figure has records of GPUs, "
-        "and the kernels get rows here when the page is run on a CUDA machine.",
+        caption=f"{size:,} numbers take one core of this CPU {plots.duration(host)}. What was not measured "
+        "here has no row. The next figure has records of GPUs, and the kernels get "
+        "rows here when the page is run on a CUDA machine.",
         evidence=["live"],
     )
 
