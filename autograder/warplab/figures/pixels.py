@@ -212,8 +212,8 @@ def race(loop, array, core, gpu=None):
         plots.times(rows, budget=1 / 120, budget_label="deadline at 120 Hz, 8.3 ms"),
         alt="Time to colour one 4K frame, on a logarithmic axis with the 8.3 ms deadline of 120 Hz marked. "
         f"{said}",
-        caption=f"The same 8.3 million pixels: a core runs the compiled loop {loop / core:,.0f} times as fast "
-        "as Python's. "
+        caption=f"The same 8.3 million pixels: a core runs the compiled loop {loop / core:,.0f} times as "
+        "fast as Python's. "
         + (
             "No GPU was here for the fourth program, and the engine counts but does not time."
             if missing
