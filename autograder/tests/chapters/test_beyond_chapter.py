@@ -22,7 +22,6 @@ CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7
 
 
 @cache
-@cache
 def figures():
     from warplab.figures import beyond
 
@@ -149,12 +148,10 @@ def test_bounds_against_an_h100():
     def ratio(key, rows):
         return chapter()["bound"](specs.get(key), rows) / chapter()["bound"](H100, rows)
 
-    assert ratio("tpu-v6e", 1) == pytest.approx(0.49, abs=0.005) and ratio("tpu-v6e", 4096) == pytest.approx(
-        0.93, abs=0.005
-    )
-    assert ratio("h200-sxm", 1) == pytest.approx(1.43, abs=0.005) and ratio(
-        "h200-sxm", 4096
-    ) == pytest.approx(1, abs=0.001)
+    assert [round(ratio("tpu-v6e", rows), 2) for rows in (1, 4096)] == [0.49, 0.93]
+    assert [round(ratio("h200-sxm", rows), 2) for rows in (1, 4096)] == [1.43, 1]
+    # what the figure's caption says
+    assert ratio("h200-sxm", 1) > ratio("gaudi3", 1) and ratio("h200-sxm", 4096) < ratio("gaudi3", 4096)
     for rows in (1, 4096):
         ordered = sorted(CHIPS, key=lambda key: ratio(key, rows))
         assert set(ordered[-4:]) == {"mi355x", "b300", "b200", "tpu-v7x"}

@@ -185,7 +185,8 @@ def ridges(keys, own):
         alt=f"Ridge points in FLOP a byte, dense BF16 from data sheets. {said}. This machine, measured in "
         f"FP32: {here:.0f}.",
         caption="All accelerators need hundreds of operations a byte before arithmetic limits them. "
-        "Triangles: ridge points from data sheets, dense BF16. This machine's processor: measured in FP32.",
+        "Triangles: ridge points from data sheets, dense BF16, NVIDIA's in blue. "
+        "This machine's processor: measured in FP32.",
         evidence=["live", "published"],
     )
 
@@ -219,7 +220,7 @@ def against_h100(rows):
         alt="Bounds relative to an H100 SXM for two shapes of a dense layer in BF16, from data sheets. "
         f"{said}.",
         caption="Theory, from peaks: for one row memory bandwidth alone decides, for 4,096 rows arithmetic "
-        "alone. A chip that wins at one can lose at the other.",
+        "alone. So the H200 leads Gaudi 3 at one row, and Gaudi 3 the H200 at 4,096.",
         evidence=["theory"],
     )
 

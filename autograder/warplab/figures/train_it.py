@@ -668,14 +668,15 @@ def block(rows, title):
         f"{kind} {1e3 * apart:.2f} and {1e3 * fused:.2f}" for kind, (apart, fused) in rows.items()
     )
     totals = [1e3 * sum(pair[i] for pair in rows.values()) for i in (0, 1)]
+    kind, (before, then) = max(rows.items(), key=lambda row: row[1][0] - row[1][1])
     return plots.show(
         figure,
         alt=f"{title}: milliseconds at least for each kind of kernel, with each operation a kernel and "
         f"fused. {said}. "
         f"Together {totals[0]:.1f} and {totals[1]:.1f}.",
-        caption=f"{title}. Theory, from an H100 SXM's dense BF16 peak and HBM bandwidth, no "
-        f"measurement: together "
-        f"{totals[0]:.1f} ms and {totals[1]:.1f} ms.",
+        caption=f"{title}: fused {totals[1]:.1f} ms at least, apart {totals[0]:.1f}. Fusing {kind} saves "
+        f"most, {1e3 * (before - then):.1f} ms. Theory, from an H100 SXM's dense BF16 peak and HBM "
+        "bandwidth, no measurement.",
         evidence=["theory"],
     )
 
