@@ -266,6 +266,32 @@ def test_bias_and_gelu_in_three_kernels_ask_for_eight_thirds_of_the_sectors():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_softmax_is_one_kernel_and_a_product_sums_along_two_axes_and_a_break_make_more():
+    pytest.importorskip("triton")
+    from torch._inductor import config as inductor
+    from torch._inductor.utils import run_and_get_code
+
+    def pieces(x):
+        y = x.exp()
+        torch._dynamo.graph_break()
+        return y.sin()
+
+    calls = (
+        lambda x: torch.softmax(2 * x, 1) + 1,
+        lambda x: (x.sin() @ x.T).exp(),
+        lambda x: (x.exp() / x.exp().sum(0), x.exp() / x.exp().sum(1, keepdim=True)),
+        pieces,
+    )
+    made = []
+    for call in calls:
+        torch.compiler.reset()
+        with inductor.patch(cpu_backend="triton", compile_threads=1):
+            _, codes = run_and_get_code(torch.compile(call), torch.ones(64, 256))
+        made.append([len(re.findall(r"def triton_", code)) for code in codes])
+    assert made[0] == [1] and made[1] == [2] and len(made[2]) == 1 < made[2][0] and made[3] == [1, 1]
+
+
 def test_the_formula_is_six_operators_in_one_graph_compiled_twice(capsys):
     import torch._dynamo
 

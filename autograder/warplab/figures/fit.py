@@ -74,7 +74,7 @@ def tenants():
         fig,
         alt=f"Stacked bars of the memory that training seven billion parameters keeps, by recipe. {said}. "
         f"Dashed lines: cards of {', '.join(f'{size:g} GB ({name})' for size, name in cards().items())}.",
-        caption="Computed. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit "
+        caption="Theory. FP32 and mixed precision with Adam need the same 112 GB, eight times the 16-bit "
         "weights. Of the cards drawn (dashed: RTX 4090, H100, H200) only the last has room for that.",
         evidence=["theory"],
     )
