@@ -559,6 +559,13 @@ def test_the_problems_follow_from_the_registry_and_its_prices():
     assert 153 < 190 < H100["ridge_bf16"].value  # between both ridges: the A100 is at its peak, the H100 not
     assert 190 * H100["memory_bandwidth"].si / specs.get("a100-sxm")["peak_bf16"].si > 1.94
     assert 10 * rent / (20 * 300 * 3600 / 1e6) == pytest.approx(1.25, abs=0.005)
+    each = vram.kv_cache_bytes(32, 4096, 1000, groups=4)  # Llama 3.1 8B's, whose tokens others measured
+    most = 488 * H100["memory_bandwidth"].si / (16e9 + 488 * each)
+    cents = [100 * rent / 3600 / rate * 1e6 for rate in (9805.6, most)]
+    assert 488 == int((H100["memory_capacity"].si - 16e9) / each)
+    assert [round(c, 1) for c in cents] == [7.6, 3.7] and 1.9 < cents[0] / cents[1] < 2.2
+    assert "the same bound is 3.7 cents" in TEXT and "lower than the 14 cents of the table above" in TEXT
+    assert round(100 * names["per_million_tokens"](prices.cheapest("h100-sxm"))) == 14
     assert [o.seen.isoformat() for o in (prices.cheapest("rtx-4090"), prices.cheapest("h100-sxm"))] == [
         "2026-09-20",
         "2026-11-09",
