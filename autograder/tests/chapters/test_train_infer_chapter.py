@@ -468,7 +468,9 @@ def test_the_formula_of_a_step_bounds_every_record_and_the_caches_bytes_do_not_e
     caches = 256 * 16 * vram.kv_cache_bytes(4, 8192, 1)
     assert (round(caches / 1e9, 2), round(1e3 * caches / BANDWIDTH, 2)) == (0.54, 0.16)
     assert 256 * 64 * 4 == 65_536
-    says("together they are 0.54 GB, which the H100 reads in 0.16 ms", "65,536 pieces", "2.3 to 2.5 ms longer")
+    says(
+        "together they are 0.54 GB, which the H100 reads in 0.16 ms", "65,536 pieces", "2.3 to 2.5 ms longer"
+    )
 
 
 def test_a_token_read_costs_about_a_two_hundredth_of_one_written():

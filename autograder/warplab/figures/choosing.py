@@ -172,8 +172,8 @@ def tokens(keys, cost):
         alt="Dollars for a million tokens by offer, computed from the bandwidth's bound, logarithmic. "
         f"{'; '.join(said)}.",
         caption=f"A full memory makes a token up to {max(batch):.0f} times cheaper than one request does; "
-        "on cards of 80 GB and more the provider counts next. Theory, one pass a token, 7 B weights in 16 bits, 1,000 "
-        "tokens a request, recorded prices: no software can be cheaper on these terms.",
+        "on cards of 80 GB and more the provider counts next. Theory, one pass a token, 7 B weights in "
+        "16 bits, 1,000 tokens a request, recorded prices: no software can be cheaper on these terms.",
         evidence=["theory"],
     )
 

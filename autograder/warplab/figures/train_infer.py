@@ -149,9 +149,9 @@ def batching(measurement):
         fig,
         alt="Tokens a second of all requests, and the time between two tokens, against the batch. "
         f"{'. '.join(said)}. {'; '.join(measurement.banners)}.",
-        caption="Throughput of all requests, and the time between two tokens of one request. "
-        f"{finding(measurement)} Dotted: published, with the throughput of a whole run, prompts included, "
-        f"and the median time between two tokens. {said_of(measurement)}",
+        caption=f"{finding(measurement)} Left: the throughput of all requests; right: the time between two "
+        "tokens of one. Dotted: published, with the throughput of a whole run, prompts included, "
+        f"and the median time between two tokens. {said_of(measurement)}".strip(),
         evidence=[e.kind for e in measurement.evidence],
     )
 
