@@ -125,6 +125,13 @@ def test_the_instruction_itself_takes_each_threads_own_number_of_bytes(n, sector
     assert (p.global_load.requests, p.global_load.sectors) == (1, sectors)
 
 
+def test_an_asynchronous_copy_that_overruns_its_array_is_found():
+    with pytest.raises(
+        warplab.OutOfBounds, match=r"flip.cu:10: .* reads element \[384\] of argument 'number 1'"
+    ):
+        warplab.cuda_kernel(PIPELINE, "flip")[1, 32](np.zeros(384, np.float32), np.zeros(512, np.float32))
+
+
 GROUPS = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/reduce.h>

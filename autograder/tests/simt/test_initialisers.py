@@ -65,6 +65,7 @@ def loads(expression):
 @pytest.mark.parametrize(
     "declarations, body, value",
     [
+        (DATA, loads("mov.u64 %rd3, data+8;").replace("ld.u32", "ld.global.u32"), 12),
         (DATA + ".global .u64 head = data;", loads("ld.global.u64 %rd3, [head];"), 10),
         (DATA + ".global .u64 head = generic(data)+8;", loads("ld.global.u64 %rd3, [head];"), 12),
         (DATA + ".const .u64 p[2] = {data+4, generic(data)};", loads("ld.const.u64 %rd3, [p];"), 11),
