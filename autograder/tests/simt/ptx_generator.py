@@ -103,7 +103,6 @@ class Program:
 
 
 # values
-# ---------------------------------------------------------------------------------------------------------
 
 
 def edge(rng: random.Random, kind: str) -> int:
@@ -175,7 +174,6 @@ def _edge_of_float(rng: random.Random, fmt: str) -> int:
 
 
 # programs
-# -------------------------------------------------------------------------------------------------------
 
 
 def container(kind: str) -> str:
@@ -398,8 +396,7 @@ def registers_of(statements) -> set[str]:
     return names - {"_"}
 
 
-# text -----------------------------------------------------------------------------------------------------
-# ------
+# text
 
 HEAD = ".version 9.0\n.target sm_100a\n.address_size 64\n"
 
@@ -646,7 +643,6 @@ def second_operands(forms, i: int) -> list[str]:
 
 
 # the check
-# ------------------------------------------------------------------------------------------------------
 
 
 class Mismatch(Exception):

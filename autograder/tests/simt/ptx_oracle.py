@@ -70,7 +70,6 @@ def clamp(value: int, kind: str) -> int:
 
 
 # floats
-# ---------------------------------------------------------------------------------------------------------
 
 
 def infinity(fmt: str) -> int:
@@ -394,7 +393,6 @@ def transcendental(name: str, fmt: str, mods, a: int):
 
 
 # integers
-# -------------------------------------------------------------------------------------------------------
 
 
 def multiply(kind: str, mods, a: int, b: int) -> int:
@@ -528,7 +526,6 @@ def video(name: str, parts: int, kinds, saturates: bool, accumulates: bool, a: i
 
 
 # conversions
-# ----------------------------------------------------------------------------------------------------
 
 WHOLE = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
 
@@ -624,7 +621,6 @@ def to_tf32(mods, a: int):
 
 
 # warps
-# ----------------------------------------------------------------------------------------------------------
 
 
 def shuffle(mode: str, lane: int, b: int, c: int) -> tuple[int, bool]:
@@ -666,7 +662,6 @@ def step(operation: str, kind: str, old: int, value: int, compare_with: int = 0)
 
 
 # verdicts
-# -------------------------------------------------------------------------------------------------------
 
 
 def agrees(allowed, got: int, kind: str) -> bool:
