@@ -135,18 +135,17 @@ def sectors():
 @plots.responsive
 def tiling(tile=16):
     """One tile of C, its strips of A and B, and what one round of the walk costs."""
-    fig, ax = _canvas(3.6, xlim=(-0.1, 11.2), ylim=(7.1, -0.3))
-    _box(ax, 0, 3.3, 3.6, 3.6)
-    _box(ax, 3.9, -0.1, 3.6, 3.1)
-    _box(ax, 3.9, 3.3, 3.6, 3.6)
+    fig, ax = _canvas(2.9 if plots.on_phone() else 4.2, xlim=(-0.1, 11.2), ylim=(7.6, -0.1))
+    ax.set_aspect("equal")  # square tiles
+    for x, y, name in ((0, 3.9, "A"), (3.9, 0, "B"), (3.9, 3.9, "C")):
+        _box(ax, x, y, 3.6, 3.6)
+        ax.text(x + 0.45, y + 0.45, name, ha="center", va="center", weight="bold")
     for k in range(4):
-        _box(ax, 0.9 * k, 4.2, 0.9, 0.9, A_COLOUR, alpha=0.8 if k == 1 else TINT)
-        _box(ax, 4.8, -0.1 + 0.775 * k, 0.9, 0.775, B_COLOUR, alpha=0.8 if k == 1 else TINT)
-    _box(ax, 4.8, 4.2, 0.9, 0.9, C_COLOUR, alpha=0.8)
-    for x, y, name in ((0.5, 3.75, "A"), (4.35, 0.35, "B"), (4.35, 3.75, "C")):
-        ax.text(x, y, name, ha="center", va="center", weight="bold")
-    ax.annotate("", (3.3, 5.5), (0.3, 5.5), arrowprops=_arrow(A_COLOUR))
-    ax.annotate("", (6.1, 2.8), (6.1, 0.1), arrowprops=_arrow(B_COLOUR))
+        _box(ax, 0.9 * k, 4.8, 0.9, 0.9, A_COLOUR, alpha=0.8 if k == 1 else TINT)
+        _box(ax, 4.8, 0.9 * k, 0.9, 0.9, B_COLOUR, alpha=0.8 if k == 1 else TINT)
+    _box(ax, 4.8, 4.8, 0.9, 0.9, C_COLOUR, alpha=0.8)
+    ax.annotate("", (3.3, 6.1), (0.3, 6.1), arrowprops=_arrow(A_COLOUR))
+    ax.annotate("", (6.1, 3.3), (6.1, 0.3), arrowprops=_arrow(B_COLOUR))
     bytes_in, work = 2 * tile * tile * 4, 2 * tile**3
     lines = (
         ("one round", None),
