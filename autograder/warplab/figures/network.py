@@ -148,8 +148,8 @@ def loss_curves(curves):
         fig,
         alt=f"The loss over {len(next(iter(curves.values())))} steps of one good run and its mistakes. "
         f"{ends}.",
-        caption="Computed here. One of the four learns the spirals. Each run has an axis of its own, and that "
-        "of rate 1 is logarithmic.",
+        caption="Computed here. One of the four learns the spirals. Each run has an axis of its own, and "
+        "that of rate 1 is logarithmic.",
     )
 
 
