@@ -202,6 +202,17 @@ def test_the_still_picture_of_the_race_says_what_the_engine_counts():
         assert stills.loaded(128, 128, 16, kernel[1], kernel[0]) == 32 * sectors
 
 
+def test_a_patch_lifts_its_kernel_fourfold_and_a_wider_block_the_first_most():
+    at_l1 = {
+        (b, *k): counted(b, *k, 128, 128)[2]["l1"]
+        for b in (8, 32)
+        for k in ((1, False), (1, True), (4, True))
+    }
+    patch = [at_l1[block, 4, True] / at_l1[block, 1, True] for block in (8, 32)]
+    wider = [at_l1[32, *kernel] / at_l1[8, *kernel] for kernel in ((1, False), (1, True), (4, True))]
+    assert patch == pytest.approx([4, 4], rel=0.05) and wider == pytest.approx([2.5, 1.5, 1.5], rel=0.05)
+
+
 @pytest.mark.browser
 def test_the_setting_stands_in_the_address_and_beside_other_parameters_and_anchors(browser):
     page = loaded(
