@@ -206,6 +206,12 @@ def test_a_kernel_stands_under_the_roof_by_its_counted_operations_and_bytes():
     assert all(said in figure.body for said in ("FP64 peak", "HBM3: 3.35 TB/s", ">HBM3<"))
 
 
+def test_a_roof_that_no_kernel_has_a_dot_at_is_not_drawn_and_one_level_needs_no_names():
+    figure = plots.roofline({"decode": (1e12, 1e11), "prefill": (1e15, 1e12)}, peak="peak_bf16")
+    assert "L1" not in figure.alt and "L2" not in figure.body and ">HBM3<" not in figure.body
+    assert "FLOP for each byte of HBM3" in figure.body and "at most 33.5 TFLOP/s, bound by HBM3" in figure.alt
+
+
 def test_a_kernel_without_arithmetic_has_no_place_under_a_roof():
     with pytest.raises(ValueError, match="copy does 0 FLOP and moves 4,096 bytes"):
         plots.roofline({"copy": (0, 4096)})

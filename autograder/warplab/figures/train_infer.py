@@ -296,7 +296,8 @@ def cache_room(texts, room, longest=4096, page=16, shared=512):
         f"{free[0]:,} free, and {sum(texts):,} hold a token; in pages {free[1]:,} are free, with a shared "
         f"beginning of {shared} {free[2]:,}.",
         caption=f"{len(texts)} texts in the middle of their answers reserve {1 - free[0] / room:.0%} of the "
-        f"memory and fill {sum(texts) / room:.0%} of it; in pages they take {1 - free[1] / room:.0%}. Grey "
-        "is memory that holds nothing. Green, at the left of the third row, is the beginning that all share.",
+        f"memory and fill {sum(texts) / room:.0%} of it. In pages they take {1 - free[1] / room:.0%}, and "
+        f"{1 - free[2] / room:.0%} with the beginning that all share stored once: green, at the left. Orange "
+        "and blue take turns from text to text; grey holds nothing.",
         evidence=["counted"],
     )

@@ -26,7 +26,7 @@ LETTERS = 19  # of a name that a phone has room for beside the plot
 
 @responsive
 def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
-    """Draw how fast a registry device lets kernels be: min(peak, intensity x bandwidth) over all levels.
+    """Draw how fast a registry device lets kernels be: min(peak, intensity x bandwidth) over their levels.
 
     kernels: {name: a profile, or a pair (FLOP, bytes of the device's memory)}. A profile has a dot at L1 and
     at the device's memory, from its counts, and one at L2, hollow where the model of the caches says it.
@@ -34,10 +34,13 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     """
     spec = specs.get(device)
     memory = memory_of(spec)
-    facts = {L1: "l1_bandwidth", L2: "l2_bandwidth", memory: "memory_bandwidth"}
+    counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
+    # a pair has no dot at the other levels, and a roof above no dot says nothing
+    facts = {L1: "l1_bandwidth", L2: "l2_bandwidth"} if counted else {}
+    facts |= {memory: "memory_bandwidth"}
     slopes = {level: spec[fact] for level, fact in facts.items() if fact in spec}
     top, roofs = spec[peak], dict(slopes)
-    if L2 not in slopes and "l2_measured" in spec:  # no limit: it is drawn, and bounds nothing
+    if counted and L2 not in slopes and "l2_measured" in spec:  # no limit: it is drawn, and bounds nothing
         roofs = {L1: slopes[L1], L2: spec["l2_measured"], memory: slopes[memory]}
     rails = {name: _intensities(name, kernel, device, roofs) for name, kernel in kernels.items()}
     heights = {}
@@ -47,9 +50,8 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     figure, ax = new(COLUMN, HEIGHT)
     low = min(min(rail.values()) for rail in rails.values()) / 1.6
     high = 1.6 * max(top.si / slopes[memory].si, *(max(rail.values()) for rail in rails.values()))
-    floor, ceiling = min(heights.values()) / 2.2, 2.2 * top.si / 1e12
-    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(floor, ceiling))
-    ax.set(xlabel="FLOP for each byte at a level", ylabel="at most (TFLOP/s)")
+    ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(min(heights.values()) / 2.2, 2.2e-12 * top.si))
+    ax.set(xlabel=f"FLOP for each byte of {'a level' if counted else memory}", ylabel="at most (TFLOP/s)")
     colours = {L1: PALETTE["blue"], L2: PALETTE["purple"], memory: PALETTE["orange"]}
     lines = []
     for level, slope in roofs.items():
@@ -59,15 +61,14 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     flat = [top.si / max(slope.si for slope in slopes.values()), high]
     ax.plot(flat, [top.si / 1e12] * 2, color=INK, linewidth=1.8)
     words = f"{peak.removeprefix('peak_').upper()} peak {top.text()}"
-    ax.text(high, 1.1 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
+    ax.text(high, 1.2 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
     for name, rail in rails.items():
-        _draw_rail(ax, kernels[name], rail, heights[name], colours, heights[name] == max(heights.values()))
+        named = counted and heights[name] == max(heights.values())
+        _draw_rail(ax, kernels[name], rail, heights[name], colours, named)
     _name_rails(ax, rails, heights)
     _ticks(ax)
-    origin = {level: "" if level in slopes else ", measured by others" for level in roofs}
-    told = [f"{level}: {roof.text()}{origin[level]}" for level, roof in roofs.items()]
+    told = [f"{at}: {roof.text()}{', measured by others' * (at not in slopes)}" for at, roof in roofs.items()]
     legend(figure, lines, told)
-    counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
     alt = _alt(spec, [*told, words], slopes, rails, heights, top)
     return show(figure, alt, caption, evidence=["counted", "theory"] if counted else ["theory"])
 
