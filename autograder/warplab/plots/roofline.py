@@ -19,6 +19,7 @@ from warplab.timing.bounds import L1, L2, LaunchWork, memory_of
 
 SMALL = {"fontsize": 10.5}
 BESIDE = {"textcoords": "offset points", **SMALL}
+ABOVE = {"ha": "center", "bbox": {"fc": PAPER, "ec": "none", "pad": 0.8}, **BESIDE}  # hides a roof behind it
 HEIGHT = 4.4
 LINE = 0.2  # inches from one name to the next
 LETTERS = 19  # of a name that a phone has room for beside the plot
@@ -87,7 +88,7 @@ def _draw_rail(ax, kernel, rail, height, colours, named):
         hue, order = colours[level], 3 if hollow else 4
         ax.plot([value], [height], color=hue, markerfacecolor=PAPER if hollow else hue, zorder=order, **style)
         if named:
-            ax.annotate(level.split()[0], (value, height), (0, 9), ha="center", color=hue, **BESIDE)
+            ax.annotate(level.split()[0], (value, height), (0, 9), color=hue, **ABOVE)
 
 
 def _intensities(name, kernel, device, roofs) -> dict[str, float]:
