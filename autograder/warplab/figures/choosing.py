@@ -58,9 +58,9 @@ def shelf(keys):
         fig,
         alt="Memory capacity against memory bandwidth of six cards, both logarithmic, with the lowest "
         f"recorded dollars an hour. {'; '.join(said)}.",
-        caption="Memory, bandwidth and price an hour grow together. Data sheets and recorded prices: the "
-        "lowest recorded offer on demand for each card, with the day of 2026 on which it was seen. Hollow, "
-        "with a star: other people's machines, which a provider only brokers.",
+        caption="Memory and bandwidth grow together, and so does the price an hour from the RTX 4090 on. "
+        "Data sheets, and the lowest recorded offer on demand for each card, with the day of 2026 on which it "
+        "was seen. Hollow, with a star: other people's machines, which a provider only brokers.",
     )
 
 
@@ -218,7 +218,7 @@ def intervals(simulated):
         fig,
         alt="Share of time lost against the interval between saves of one minute. Theory is d/T + T/2M. "
         f"{'. '.join(said)}.",
-        caption="The valley is flat and moves right as interruptions become rarer. Frequent interruptions "
+        caption="The minimum is flat and moves right as interruptions become rarer. Frequent interruptions "
         "cost more than the theory says. Points simulated, Young's theory dashed, its best interval a bar.",
     )
 
