@@ -59,8 +59,8 @@ def shelf(keys):
         alt="Memory capacity against memory bandwidth of six cards, both logarithmic, with the lowest "
         f"recorded dollars an hour. {'; '.join(said)}.",
         caption="Memory and bandwidth grow together, and so does the price an hour from the RTX 4090 on. "
-        "Data sheets, and the lowest recorded offer on demand for each card, with the day of 2026 on which it "
-        "was seen. Hollow, with a star: other people's machines, which a provider only brokers.",
+        "Data sheets, and the lowest recorded offer on demand for each card, with the day of 2026 on which "
+        "it was seen. Hollow, with a star: other people's machines, which a provider only brokers.",
     )
 
 
