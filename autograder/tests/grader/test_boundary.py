@@ -13,7 +13,7 @@ from autograder.judge.attempts import NotebookStep, run_all
 from autograder.sandbox import Limits
 from warplab.tasks import registry, scoring
 
-LIMITS = Limits(step_seconds=8, total_seconds=60, memory_mib=3072)
+LIMITS = Limits(step_seconds=15, total_seconds=60, memory_mib=3072)
 BYSTANDER = """
 def launch_plan(width, height, block):
     grid = (-(-width // block[0]), -(-height // block[1]))
