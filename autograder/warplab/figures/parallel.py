@@ -91,8 +91,8 @@ def laws(serial, measured):
         caption=f"The same serial tenth caps a job of fixed size and hardly slows one that grows. Measured "
         "here, now: "
         f"workers that compute, up to this machine's {cores} cores, and workers that wait, up to {most}. "
-        "The points "
-        "should lie on the curve of 10 %; by how much they miss it is overhead.",
+        "The points should lie on the curve of 10 %; by how much they miss it is overhead, or a core that "
+        "another program keeps busy.",
         evidence=["live", "theory"],
     )
 

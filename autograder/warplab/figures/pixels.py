@@ -285,7 +285,7 @@ def mandelbrot(width=320, height=200, most=64):
         f"{least:.0%} along the rim.",
         caption="Computed here, for warps of 32 pixels in a row: every lane waits for its warp's longest; "
         "full colour on the right is a warp with all its lanes at work. "
-        f"{all_busy:.0%} of the lane turns are of use; on the rim a single pixel can hold 31 others.",
+        f"{all_busy:.0%} of all lanes' turns do work; on the rim a single pixel can keep 31 others waiting.",
     )
 
 
