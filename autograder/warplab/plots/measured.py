@@ -23,7 +23,7 @@ COLOURS = list(PALETTE.values())
 # A row for when the colours begin again, a column for each device that was recorded.
 FILLS = (("full", "none"), ("left", "right"), ("bottom", "top"))
 NOUNS = {"reduce": "sum", "matmul": "product", "transpose": "transpose"}
-UNITS = {"s": (1.0, "seconds"), "B": (1e9, "GB"), "J": (1.0, "joules")}
+UNITS = {"s": (1.0, "time"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 
 
 @responsive
@@ -50,7 +50,7 @@ def measured(measurement, alt=None, caption=None):
             said = name + (_origin(evidence) if mixed else "")
             _draw_series(ax, evidence, (place, device), said, row, values)
     ours = [e for e in measurement.evidence if e.kind != "published"]
-    if rates or label != "seconds":
+    if rates or label != "time":
         _roofs(ax, ours, unit, slope=measurement.x == INTENSITY)
     for device, evidence in enumerate(taken if len(taken) > 1 else ()):
         style = _style(evidence, INK, (0, device))
@@ -59,7 +59,7 @@ def measured(measurement, alt=None, caption=None):
         ax.set(xscale="log", yscale="log", xlabel=measurement.x, ylabel=label)
         _ticks(ax.xaxis, [p.x for p in points], _number)
         shown = [(p.rate if rates else p.median) / unit for p in points]
-        _ticks(ax.yaxis, shown, duration if label == "seconds" else _number)
+        _ticks(ax.yaxis, shown, duration if label == "time" else _number)
         if taken and not mixed:
             _name_ends(ax)
         if ax.get_legend_handles_labels()[1]:
@@ -76,7 +76,7 @@ def measured(measurement, alt=None, caption=None):
     shown = show(figure, alt, text, [e.kind for e in measurement.evidence])
     shown.name = measurement.name
     per = "flops" if flops else "bytes" if rates else "seconds"
-    if points and label in ("TFLOP/s", "GB/s", "seconds"):  # what the page's own lab can measure too
+    if points and label in ("TFLOP/s", "GB/s", "time"):  # what the page's own lab can measure too
         place = axes_place(ax) | {"per": per, "unit": unit}
         shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
     return shown
