@@ -394,6 +394,12 @@ def test_what_others_measured_is_said_as_they_published_it():
     naive, tiled, padded, wide = (rate for (cite, _, _), rate in points.items() if cite == "yencal2025")
     assert [round(r / 1e9) for r in (naive, tiled, padded, wide)] == [476, 996, 1693, 2772]
     assert [round(r, 1) for r in (tiled / naive, padded / tiled)] == [2.1, 1.7]
+    for card, factor in ("H100", 3.7), ("H200", 3.1):
+        took = taken("transpose", card)
+        bare, clear = (
+            took["transpose_naive", 16384] / took[f"transpose_{way}", 16384] for way in ("tiled", "padded")
+        )
+        assert round(bare, 1) == factor and bare < 4.5 < clear
     strided = [points["kernelforge2026", "strided copy", s] for s in (1, 8, 128)]
     assert round(strided[0] / 1e12, 2) == 1.38 and round(strided[1] / strided[2]) == 8
     lines = [2 * 4 * 2**20 * s for s in (8, 16)]  # bytes of both arrays' cache lines
