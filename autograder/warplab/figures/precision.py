@@ -582,7 +582,7 @@ def gradients(true, scale):
         f"FP16's smallest number; times {scale:,.0f}, {kept:.1f} %. FP16's range runs from 2 to the "
         "minus 24 to 65,504.",
         caption=f"Live, in FP32: {lost:.0f} % of the gradients would round to zero in FP16; with the loss "
-        f"multiplied by {scale:,.0f}, {kept:.0f} %.",
+        f"multiplied by {scale:,.0f}, {kept:.1f} %.",
         evidence=["live"],
     )
 
