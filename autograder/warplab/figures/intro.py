@@ -34,7 +34,7 @@ def evidence():
     fig, ax = plots.new(plots.COLUMN, 2.85)
     for y, (kind, text) in enumerate(WORDS.items()):
         if kind == "theory":
-            ax.plot([-0.16, 0.16], [y, y], color=plots.INK, linestyle=(0, (5, 3)), linewidth=1.8)
+            ax.plot([-0.23, 0.23], [y, y], color=plots.INK, linestyle=(0, (5, 3)), linewidth=1.8)
         else:
             style = plots.COUNTED if kind == "counted" else plots.MARKERS[kind]
             ax.plot([0], [y], markersize=10, markeredgewidth=2, linestyle="none", **style)
