@@ -346,7 +346,7 @@ def test_the_assembler_makes_two_hmma_of_a_product_and_four_loads_of_a_tile(live
 
 @pytest.mark.full
 def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_saves(lived):
-    _, printed, drawn = lived
+    names, printed, drawn = lived
     learnt = float(re.search(r"([\d.]+)% of the sums right", printed)[1])
     assert learnt > 80
     lost = {m[0]: float(m[1]) for m in re.findall(r"(torch\.\w+, scale \d+): ([\d.]+)% lost", printed)}
@@ -355,6 +355,11 @@ def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_sa
         and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
     )
     assert set(drawn) >= {"gradients", "stall"}
+    net = names["copy"].deepcopy(names["model"]).bfloat16().float()
+    (names["loss_of"](net, names["rows"][:256]) / 4096).backward()
+    weights_alone = torch.cat([p.grad.flatten() for p in net.parameters()])
+    off, whole = ((g - names["true"]).norm() for g in (weights_alone, names["gradients"](torch.bfloat16)))
+    assert 1 / 2 < off / whole < 1  # "More than half of it comes from rounding the weights"
 
 
 @pytest.mark.slow
