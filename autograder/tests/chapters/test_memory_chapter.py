@@ -408,6 +408,15 @@ def test_what_others_measured_is_said_as_they_published_it():
     assert "stride 8: 7.8 times (published)" in drawn.alt and "256 MiB: 32.2 times (published)" in drawn.alt
 
 
+def test_only_the_tiled_blurs_wavefronts_take_longer_than_what_it_fetches():
+    def at_l1(kernel):
+        p = warplab.profile(chapter()[kernel][(9, 9), (32, 32)], *np.ones((2, 288, 288), np.float32))
+        return 128 * p.l1_wavefronts / H100["l1_bandwidth"].si
+
+    fetched = 288 * 288 * 4 / H100["memory_bandwidth"].si
+    assert at_l1("blur_naive") < fetched < at_l1("blur_tiled") < 1.03 * fetched  # "by 2 %"
+
+
 def test_flash_attention_4_reaches_the_share_that_the_table_says():
     assert round(1605e12 / specs.get("b200")["peak_bf16"].si, 2) == 0.71
 

@@ -13,8 +13,8 @@ ASKED = {"crossover": "How long does a call take on the GPU, by its size?"}  # a
 
 
 def finding(measurement, device=None):
-    """ "H100: one kernel is 3.6 times as fast as four." of the first record, or of that of `device`; empty
-    where there is none, or where it lacks a point that the sentence needs.
+    """ "H100: one kernel is 3.6 times as fast as separate ones." of the first record, or of that of `device`;
+    empty where there is none, or where it lacks a point that the sentence needs.
     """
     for evidence in measurement.evidence:
         if evidence.kind not in ("recorded", "contributed") or device not in (None, evidence.device):
@@ -216,7 +216,7 @@ def _(t):
         [t.at("cuda: four steps", p.x) for p in t.series["cuda: one kernel"]],
     )
     said = compared([p.median for p in one], [p.median for p in four])
-    return f"one kernel {said} four, from {place(t.first('cuda: one kernel'))} to " + (
+    return f"one kernel {said} separate ones, from {place(t.first('cuda: one kernel'))} to " + (
         f"{place(t.last('cuda: one kernel'))} columns."
     )
 
