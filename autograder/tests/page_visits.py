@@ -56,7 +56,8 @@ NAMELESS = """() => [...document.querySelectorAll('article img, article svg, art
 # Elements that stick out of the page to the right, the widest first, when the page itself scrolls sideways.
 OVERFLOW = """() => {
   const page = document.documentElement, limit = page.clientWidth + 1;
-  if (page.scrollWidth <= limit) return [];
+  const cut = [...document.querySelectorAll('span.math')].filter(node => getComputedStyle(node).overflow !== 'visible');
+  if (page.scrollWidth <= limit) return cut.map(node => `the formula ${node.textContent} is cut off`);
   const out = [...document.querySelectorAll('main *')].filter(node => node.getBoundingClientRect().right > limit);
   return out.slice(0, 5).map(node => `${node.tagName}.${node.className} reaches ${Math.round(node.getBoundingClientRect().right)} px`)
     .concat([`the page is ${page.scrollWidth} px wide in a window of ${page.clientWidth}`]);

@@ -487,7 +487,7 @@ def test_the_thresholds_of_serving():
             assert 2 * n * batch / PEAK < batch * (context + 1) * k / BANDWIDTH
     each = 2 * 7e9 + 32 * 4 * 1000 * 4096  # FLOP that a further request of 1,000 tokens brings
     assert round(each / 1e9, 1) == 14.5 and int(14e9 / 524_288_000) + 1 == 27
-    says("14.5 GFLOP and 0.52 GB", "27 requests of 1,000 tokens", "s_limit is 90 tokens")
+    says("14.5 GFLOP and 0.52 GB", "27 requests of 1,000 tokens", "is 90 tokens")
 
 
 def test_a_prompt_in_chunks(monkeypatch):
