@@ -21,7 +21,7 @@ from autograder.csv_tables import guard
 from autograder.layout import Assignment
 from autograder.report.page import Pages
 from autograder.results import Results, key_of, secret_seed, write_atomic, write_rows
-from autograder.user_error import UserError, nothing_graded
+from autograder.user_error import UserError
 
 BRANCH = "feedback"
 AUTHOR = ("-c", "user.name=Feedback", "-c", "user.email=feedback@localhost")
@@ -32,11 +32,11 @@ Done = Iterator[tuple[str, str]]
 
 def pages_of(assignment: Assignment, out: Path) -> dict[str, bytes]:
     """{student: the page}. Raises UserError where there is none."""
-    pages = Pages(out, assignment)
-    files = {student: pages.feedback(student) for student in Results(out, assignment.name).all()}
+    files = {one: Pages(out, assignment).feedback(one) for one in Results(out, assignment.name).all()}
     found = {student: file.read_bytes() for student, file in files.items() if file.exists()}
     if not found:
-        raise nothing_graded(assignment.name, out)
+        run = f"run `autograder grade {assignment.name}`"
+        raise UserError(f"no feedback of {assignment.name} in {out}; {run}")
     return found
 
 

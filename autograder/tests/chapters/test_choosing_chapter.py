@@ -572,3 +572,12 @@ def test_the_problems_follow_from_the_registry_and_its_prices():
     ]
     queue = (10 - 64 / (2000 * 8 / names["tokens_a_second"](H100, 8))) * 180
     assert queue == pytest.approx(740, abs=5)
+
+
+def test_memory_bandwidth_and_price_grow_together_from_the_rtx_4090_on():
+    keys = "rtx-4090", "a100-sxm", "h100-sxm", "h200-sxm", "b200"
+    for fact in "memory_capacity", "memory_bandwidth":
+        held = [specs.get(key)[fact].si for key in keys]
+        assert sorted(held) == held
+    rents = [prices.cheapest(key).gpu_hour for key in keys]
+    assert sorted(rents) == rents and rents[0] < prices.cheapest("t4").gpu_hour

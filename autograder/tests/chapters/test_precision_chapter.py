@@ -590,3 +590,11 @@ def test_our_records_are_as_the_page_reads_them():
     for_a_step = [f"{1e3 * steps['bf16', width]:.1f} ms at width {width}" for width in (256, 512)]
     small = products["torch fp32", 256] / products["torch bf16", 256]
     said(*for_a_step, f"only {small:.1f} times as fast", "8.9 times as fast")
+
+
+def test_from_cuda_cores_to_tensor_cores_is_the_large_step_but_on_the_rtx_4090():
+    steps = {
+        key: specs.get(key)["peak_fp16"].si / specs.get(key)["peak_fp32"].si
+        for key in ("rtx-4090", "a100-sxm", "h100-sxm")
+    }
+    assert steps.pop("rtx-4090") == 2 and min(steps.values()) > 10
