@@ -1,7 +1,8 @@
-"""Changes after hand-in: previewed on a copy of the gradebook, made, and taken back, all by one way.
+"""Changes after hand-in: a task voided or worth other points, an extension, a new rubric, a regrade.
 
-What is asked for becomes a Change (autograder.gradebook.changes); `preview` says whose grade it moves, `make`
-adds it to the list, `undone` is the last one backwards.
+Each becomes a Change (autograder.gradebook.changes). `preview` applies it to a copy of the gradebook and says
+whose grade it moves; `make` adds it to the list of changes and applies it. Undoing applies the last change
+backwards.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ from autograder.release.sample_answer import sample_answers, ticked
 from autograder.report.page import Pages, read_autograded, verdict_of
 from autograder.results import Results, StoredRecord
 from autograder.roster import read_roster
-from autograder.user_error import UserError, in_the_way, nearest
+from autograder.user_error import UserError, cause_of, nearest
 from autograder.worked import worked
 from autograder.workers.interrupts import kept
 from autograder.workers.pool import Pool
@@ -41,7 +42,10 @@ MOST_POINTS, MOST_HOURS = 1_000, 24 * 366  # of a task, of an extension
 
 @dataclass(frozen=True)
 class Course:
-    """Where a set is changed. root: the course folder. out: the folder of grades. changes: all of it."""
+    """The problem set that is changed. root: the course folder. out: the folder of grades.
+
+    changes: every change made in `out` so far, of all sets.
+    """
 
     root: Path
     out: Path
@@ -50,15 +54,16 @@ class Course:
 
     @property
     def in_force(self) -> ChangedSet:
+        """The sum of all changes of this set."""
         return ChangedSet.of(self.changes, self.assignment)
 
     def change(self, told: str, **what: Any) -> Change:
-        """Of this set, now."""
+        """A Change of this set with the present time. told: its sentence. what: further fields of Change."""
         return Change(self.assignment.name, told, f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", **what)
 
 
 def cells_of(course: Course, task: str) -> dict[str, float]:
-    """{grade id: points by now} of a task, or of a written answer. Raises UserError for another name."""
+    """{grade id: points in force} of a task or a written answer. Raises UserError for an unknown name."""
     name, worth = course.assignment.name, course.in_force.worth
     known = {spec.grade_id: spec.task or f"{name}/{spec.grade_id}" for spec in course.assignment.graded()}
     found = {cell: worth[cell] for cell in known if known[cell] == task}
@@ -68,7 +73,10 @@ def cells_of(course: Course, task: str) -> dict[str, float]:
 
 
 def void(course: Course, task: str, leave_out: bool) -> Change:
-    """Everybody has all points of a task; or it is left out, and the others make up for its points."""
+    """Give everybody all points of a task; or, with leave_out, spread its points over the other tasks.
+
+    Raises UserError where the task counts nothing, or everybody has its points, or no other task is left.
+    """
     cells, in_force = cells_of(course, task), course.in_force
     if not sum(cells.values()):
         raise UserError(f"{task} counts nothing already; `autograder undo` takes the last change back")
@@ -88,7 +96,7 @@ def void(course: Course, task: str, leave_out: bool) -> Change:
 
 
 def new_points(course: Course, task: str, points: float) -> Change:
-    """A task has other points than it was handed out with."""
+    """Change what a task is worth; everybody keeps their share of it. Raises UserError for other values."""
     cells = cells_of(course, task)
     before = sum(cells.values())
     if not before or points == before or not 0 < points <= MOST_POINTS:
@@ -102,7 +110,10 @@ def new_points(course: Course, task: str, points: float) -> Change:
 
 
 def extension(course: Course, student: str, hours: float) -> Change:
-    """One student has more time; nbgrader's own extension, also of work that comes later."""
+    """Give one student `hours` after the due date, as nbgrader's own extension; future work has it, too.
+
+    Raises UserError for an unknown student, for hours out of range and for a set without a due date.
+    """
     if not 0 <= hours <= MOST_HOURS:
         raise UserError(f"--hours {hours:g}: expected 0 to {MOST_HOURS:,}, a year")
     with CourseGradebook(course.out) as book:
@@ -122,7 +133,10 @@ def extension(course: Course, student: str, hours: float) -> Change:
 
 
 def new_rubric(course: Course) -> Change:
-    """What was ticked in comments, at the points and in the words that solutions/ has by now."""
+    """Bring the rubric items ticked in comments to the points and words that solutions/ has now.
+
+    Scores change by the difference. Raises UserError where nothing differs.
+    """
     answers, worth = sample_answers(course.root, course.assignment), course.in_force.worth
     entered: dict[str, dict[str, tuple[Any, Any]]] = {}
     for student, fields in _by_hand(course).items():
@@ -142,13 +156,14 @@ def new_rubric(course: Course) -> Change:
 
 
 def _by_hand(course: Course) -> dict[str, dict[str, Any]]:
+    """{student: what a person entered, as gradebook.Edits}."""
     with CourseGradebook(course.out) as book:
         students = Results(course.out, course.assignment.name).all()
         return {student: book.entered(course.assignment, student) for student in students}
 
 
 def _rescored(course: Course, ratios: Mapping[str, float | None]) -> dict[str, dict[str, tuple[Any, Any]]]:
-    """What points by hand become: so many times as many, or none of a person's where the ratio is None."""
+    """The field `entered` of a Change that multiplies scores given by hand; a ratio of None removes them."""
     found: dict[str, dict[str, tuple[Any, Any]]] = {}
     for student, fields in _by_hand(course).items():
         for cell, ratio in ratios.items():
@@ -163,32 +178,34 @@ def _rescored(course: Course, ratios: Mapping[str, float | None]) -> dict[str, d
 def judged_again(
     course: Course, task: str, submissions: Path, asked: Asked, pool: Pool, watch: Callable[[Grading], object]
 ) -> Generator[Change]:
-    """The set is judged again in a folder of its own, on the inputs that each was judged on before.
+    """Judge the set again in a temporary folder, each submission on the inputs it was judged on before.
 
-    task: of one task, who has not all of its points; everybody where it is "". In the end nothing is kept.
+    task: only those who lost points in it; "" for everybody. watch: runs the Grading and shows its progress.
+    Yields the Change; its `beside` is the temporary folder, so it must be made inside the `with` block.
+    Raises UserError where nobody is to be judged again.
     """
     name, before = course.assignment.name, Results(course.out, course.assignment.name).all()
     if task:
-        cells_of(course, task)  # complains of a name that is none
+        cells_of(course, task)  # raises UserError for an unknown task
     with tempfile.TemporaryDirectory(prefix="regrade-") as folder:
         copied(course, Path(folder))
         homes = {one.student: one.home.name for one in find_submissions(submissions, course.assignment)}
-        some = [homes[who] for who in before if who in homes and concerned(before[who], task)]
-        if not some:
+        again = [homes[who] for who in before if who in homes and needs_regrade(before[who], task)]
+        if not again:
             raise UserError(f"nobody lost points in {task or name}")
-        asked = replace(asked, students=some, regrade=True)
+        asked = replace(asked, students=again, regrade=True)
         watch(Grading(course.root, name, submissions, folder, asked, pool=pool))
         after = Results(folder, name).all()
         judged = {
             who: (before[who], one)
             for who, one in after.items()
-            if homes.get(who) in some and one["status"] in FINAL
+            if homes.get(who) in again and one["status"] in FINAL
         }
         yield course.change(f"{task or name} was judged again", quiet=True, judged=judged, beside=folder)
 
 
-def concerned(record: StoredRecord, task: str) -> bool:
-    """Whether somebody was judged, and has lost points in the task, if one is named."""
+def needs_regrade(record: StoredRecord, task: str) -> bool:
+    """Whether this submission was judged, and lost points in the task if one is named."""
     cells = (record["verdict"] or {"cells": {}})["cells"].values()
     return bool(cells) and (
         not task or any(cell["task"] == task and cell["state"] != "full" for cell in cells)
@@ -196,7 +213,7 @@ def concerned(record: StoredRecord, task: str) -> bool:
 
 
 def copied(course: Course, folder: Path) -> None:
-    """What decides about the set's grades, into a folder in which it may be changed."""
+    """Copy all that the set's grades depend on (gradebook, seed, changes, results) into a scratch folder."""
     with closing(sqlite3.connect(course.out / "gradebook.db")) as book:
         with closing(sqlite3.connect(folder / "gradebook.db")) as copy:
             book.backup(copy)
@@ -208,23 +225,24 @@ def copied(course: Course, folder: Path) -> None:
 
 
 def preview(course: Course, change: Change, back: bool = False) -> Moved:
-    """Whose grade a change moves, found on a copy. back: when it is taken back."""
+    """Whose grade a change moves, found by applying it to a copy. back: preview its undoing instead."""
     with tempfile.TemporaryDirectory(prefix="preview-") as folder:
         copied(course, Path(folder))
         before = _standings(course, Path(folder))
         _apply(course, Path(folder), change, back)
         after = _standings(course, Path(folder))
     return [
-        (student, _said(before[student]), _said(one), _why(change, student, back))
+        (student, _grade_text(before[student]), _grade_text(one), _rows_moved(change, student, back))
         for student, one in after.items()
-        if _said(before[student]) != _said(one)
+        if _grade_text(before[student]) != _grade_text(one)
     ]
 
 
 def make(course: Course, change: Change, back: bool = False) -> None:
-    """Make a change, or take back the last: in the list of changes, in the gradebook and on the pages.
+    """Make a change, or with back=True undo the last: in the list of changes, gradebook, results and pages.
 
-    The list has it before anything else is made, and until all is taken back: who is stopped can undo.
+    The list holds a change before anything else is written, and until all of it is undone, so that a run
+    that was stopped halfway can still be undone. Raises UserError when it is stopped.
     """
     if not back:
         write_changes(course.out, [*course.changes, msgspec.structs.replace(change, beside="")])
@@ -232,7 +250,7 @@ def make(course: Course, change: Change, back: bool = False) -> None:
         with kept():
             _apply(course, course.out, change, back)
     except (OSError, OperationalError, KeyboardInterrupt) as problem:
-        what = in_the_way(problem) or "Ctrl-C"
+        what = cause_of(problem) or "Ctrl-C"
         raise UserError(
             f"stopped halfway: {what}; put that right and run `autograder undo`, which takes all of it back"
         ) from None
@@ -241,7 +259,10 @@ def make(course: Course, change: Change, back: bool = False) -> None:
 
 
 def _apply(course: Course, out: Path, change: Change, back: bool) -> None:
-    """In the gradebook and results in `out`; if that is the course's, on the pages, too."""
+    """Apply or undo a change in the gradebook and results in `out`; in the course's own folder on pages, too.
+
+    A value that somebody has altered since the change was prepared stays as it is.
+    """
     assignment, stored, new = course.assignment, Results(out, course.assignment.name), 0 if back else 1
     pages = Pages(out, assignment, worked(course.root, assignment.name)) if out == course.out else None
     with CourseGradebook(out, nbgrader_config(course.root)) as book:
@@ -275,7 +296,8 @@ def _standings(course: Course, out: Path) -> dict[str, Standing]:
         return {one.student: one for one in standings(book.gradebook, out, [course.assignment.name])}
 
 
-def _said(one: Standing) -> str:
+def _grade_text(one: Standing) -> str:
+    """A grade in words, for the columns before and after of a preview."""
     if not one.has_score:
         return one.status
     waits = one.open("ungraded") + one.open("manual")
@@ -283,8 +305,8 @@ def _said(one: Standing) -> str:
     return f"{figure(one.score)} of {figure(one.max)}{off}" + (f", {figure(waits)} open" if waits else "")
 
 
-def _why(change: Change, student: str, back: bool) -> str:
-    """Which rows came out otherwise when a submission was judged again."""
+def _rows_moved(change: Change, student: str, back: bool) -> str:
+    """The rubric rows whose points differ after a regrade, with the reasons; "" for other changes."""
     if student not in change.judged:
         return ""
     was, now = (

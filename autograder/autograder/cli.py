@@ -1,7 +1,7 @@
-"""The command line: `autograder --help` names its commands, which stand in commands/.
+"""The command line. The commands are in commands/; `autograder --help` lists them.
 
-Exit status: 0 all is well, 1 the answer is no (drift, malformed), 2 the command cannot be done, 130 stopped
-by Ctrl-C.
+Exit status: 0 success, 1 the command worked and its answer is no (exercises out of date, malformed notebook),
+2 the command could not be done, 130 stopped by Ctrl-C.
 """
 
 import errno
@@ -18,8 +18,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Release, check and grade the problem sets of the course.",
 )
-# a folder or a disk that takes no file, whichever command wants to write there
-NO_PLACE = {
+# errors of a folder or disk that cannot be written to: the user's to put right, so no traceback
+CANNOT_WRITE = {
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT),
     *(errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP, errno.EINVAL),
 }
@@ -33,21 +33,21 @@ def main() -> None:
 
 
 def run(app: typer.Typer, program: str) -> None:
-    """Run a command line: every UserError is one line on stderr, never a traceback."""
+    """Run `app`; every UserError is one line on stderr, never a traceback. program: its name in that line."""
     try:
         app()
         return
     except UserError as problem:
         told, status = str(problem), problem.status
     except OSError as problem:
-        full = problem.errno in (errno.ENOSPC, errno.EDQUOT)  # a write that finds no room names no file
+        full = problem.errno in (errno.ENOSPC, errno.EDQUOT)  # on a full disk the error names no file
         where = problem.filename2 or problem.filename or ("a file" if full else None)
-        if problem.errno not in NO_PLACE or where is None:
+        if problem.errno not in CANNOT_WRITE or where is None:
             raise
         told = f"cannot use {where}: {problem.strerror}; put that right, or name another place"
         status = 2
     except RuntimeError as problem:
-        # import warplab raises DeviceError, so that class cannot be imported first
+        # `import warplab` itself may raise DeviceError, so the class is recognised by its module's name
         if type(problem).__module__ != "warplab.hardware.device":
             raise
         told, status = str(problem), 2

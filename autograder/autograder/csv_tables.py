@@ -1,4 +1,4 @@
-"""CSV files: read line by line, with what is wrong named; and written."""
+"""Reading and writing CSV files: errors name file and line, cells are guarded against formula injection."""
 
 import csv
 import io
@@ -8,18 +8,20 @@ from pathlib import Path
 
 from autograder.user_error import UserError
 
-# Where a spreadsheet would see a formula begin, whichever sign its settings have between cells (commas
-# stand in quotes here): in front of = + - @ tab or return, or wide forms. Spaces and quotes may be between.
+# Where a spreadsheet would see a formula begin: before = + - @, tab, return or a full-width form of them, at
+# the start of the text or after a separator (; tab |; text with commas is quoted). Spaces and quotes between
+# the separator and the sign do not help.
 FORMULA = re.compile(r"""(?:^|(?<=[;\t|]))(?=[\s"']*[=+@\t\r\uff1d\uff0b\uff0d\uff20-])""")
 
 
 def read_rows(
     file: str | Path, *choices: tuple[str, ...], wanted: str = ""
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, {column in small letters: text without white space around it}) of each line.
+    """Yield (line number, {column name in lower case: stripped text}) for each line.
 
-    choices: of these groups of columns one must be there. wanted: says so in words, where there are several.
-    Raises UserError where none is, and for a file that cannot be read.
+    choices: groups of columns; the file must have all columns of at least one group. wanted: describes the
+    groups in the error message, where there are several.
+    Raises UserError where no group is complete, and for a file that cannot be read.
     """
     try:
         with open(file, newline="", encoding="utf-8-sig") as lines:
@@ -35,7 +37,7 @@ def read_rows(
 
 
 def csv_text(rows: Iterable[Iterable[object]], *, end: str = "\n", quoted: bool = False) -> str:
-    """Rows as CSV. end: of a line. quoted: every field in quotes."""
+    """Rows as CSV text. end: the line terminator. quoted: put every field in quotes."""
     text = io.StringIO()
     quoting = csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
     csv.writer(text, lineterminator=end, quoting=quoting).writerows(rows)
@@ -43,9 +45,9 @@ def csv_text(rows: Iterable[Iterable[object]], *, end: str = "\n", quoted: bool 
 
 
 def guard(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula, nor a part of it where it takes other separators.
+    """A cell's text that no spreadsheet runs as a formula, whichever separator it is set to.
 
-    An apostrophe stands in front of a = + - @ tab or return that begins the text or follows a separator, and
-    in front of spaces, quotes and apostrophes before one, so that two texts never become one.
+    Puts an apostrophe before every place that FORMULA finds, also before spaces, quotes and apostrophes that
+    precede the sign, so that two different texts never become equal.
     """
     return FORMULA.sub("'", " ".join(text.split("\n")))

@@ -10,15 +10,15 @@ from pathlib import Path
 from autograder.layout import Assignment
 from autograder.user_error import UserError
 
-MAX_ID, MAX_ID_BYTES = 100, 200  # of an id: with an ending it must be a file's name, of 255 bytes at most
-KEPT = 20  # characters of a name that is too long: each may take 8 bytes, and 34 more tell it from others
+MAX_ID, MAX_ID_BYTES = 100, 200  # characters, bytes of an id: with a suffix it must fit a 255-byte file name
+KEPT = 20  # characters kept of a longer name (up to 8 bytes each); 34 more characters are its hash
 
 
 @dataclass(frozen=True)
 class Submission:
-    """student: the id, made of the folder's name. home: that folder.
+    """One student's submission. student: the id, made from the folder's name. home: that folder.
 
-    path: the notebook, or None with `status` ("missing", "malformed") and `reason` saying why there is none.
+    path: the notebook, or None; then `status` ("missing", "malformed") and `reason` say why there is none.
     """
 
     student: str
@@ -29,7 +29,7 @@ class Submission:
 
 
 def find_submissions(folder: str | Path, assignment: Assignment) -> list[Submission]:
-    """All student folders, sorted by id. What is wrong with one of them is told in its Submission.
+    """A Submission for each student folder, sorted by id; a defect of one is told in its status and reason.
 
     Raises UserError if the folder is missing, cannot be read or holds no student folder.
     """
@@ -62,10 +62,10 @@ def _submission(home: Path, assignment: Assignment) -> Submission:
 
 
 def student_id(name: str) -> str:
-    """The id under which a folder's name stands everywhere: gradebook, table, grades.csv, files, pages.
+    """A student's id in the gradebook, tables, grades.csv, file names and pages, from the folder's name.
 
-    It is the name itself, unless that is too long or holds what cannot be shown (`written_out`). Two names
-    never have one id: "~#" stands in no written-out name where a character begins.
+    It is the name itself, with unprintable characters escaped (`written_out`); a name that is too long is
+    cut and gets a hash. Two names never share an id: no escape of `written_out` begins with "~#".
     """
     text = written_out(name)
     if len(text) <= MAX_ID and len(text.encode()) <= MAX_ID_BYTES:
@@ -75,10 +75,10 @@ def student_id(name: str) -> str:
 
 
 def written_out(name: str) -> str:
-    """A file's name in characters that no terminal, page or table stumbles over; two names never look alike.
+    """A file's name with all characters printable, by an escape that can be undone.
 
-    A byte that is no UTF-8 becomes ~xNN, an unprintable character and a space at either end ~uNNNNNN,
-    and ~ becomes ~~. Unprintable is also what turns a line around, and half of a character pair.
+    A byte that is not UTF-8 becomes ~xNN; an unprintable character, or a space at either end, ~uNNNNNN; and
+    ~ becomes ~~. Unprintable includes bidirectional controls and lone surrogates.
     """
     last = len(name) - 1
     return "".join(_character(one, at_end=at in (0, last)) for at, one in enumerate(name))
@@ -87,6 +87,6 @@ def written_out(name: str) -> str:
 def _character(one: str, at_end: bool) -> str:
     if one == "~":
         return "~~"
-    if "\udc80" <= one <= "\udcff":  # how Python's os.fsdecode has a byte that is no UTF-8
+    if "\udc80" <= one <= "\udcff":  # os.fsdecode's surrogate escape for a byte that is not UTF-8
         return f"~x{ord(one) - 0xDC00:02x}"
     return one if one.isprintable() and not (one == " " and at_end) else f"~u{ord(one):06x}"

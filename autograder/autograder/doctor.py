@@ -1,6 +1,6 @@
-"""`autograder doctor`: which protections hold on this machine.
+"""`autograder doctor`: which of the sandbox's protections hold on this machine.
 
-Each is tried by an attempt to break it from inside a real jail.
+Each is tested by an attempt to break it from inside a real sandbox.
 """
 
 import json
@@ -43,12 +43,12 @@ ATTEMPTS = {
     "one_file": f"no file over {LIMITS.file_mib} MiB",
     "memory": f"no process over {LIMITS.memory_mib} MiB of memory",
 }
-NOT_NEEDED = ("landlock",)  # a second wall behind the view of the file system; old kernels have none
+NOT_NEEDED = ("landlock",)  # a second protection behind the restricted file system; old kernels lack it
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One protection. detail: what an attempt could do, where it does not hold."""
+    """One protection, and whether it holds. detail: where it does not, what the attempt could do."""
 
     name: str
     protection: str
@@ -61,10 +61,10 @@ class Finding:
 
 
 def examine(launcher: Launcher, planted: Iterable[str | Path] = ()) -> list[Finding]:
-    """Attack from inside a process that `launcher` starts.
+    """Try every protection from inside a process that `launcher` starts.
 
-    planted: further files that it must not be able to read.
-    Returns a Finding per protection. Raises StartError where the launcher cannot start anything.
+    planted: further files that the process must not be able to read.
+    Returns a Finding per protection. Raises StartError where the launcher cannot start a process.
     """
     with tempfile.TemporaryDirectory() as scratch:
         canary = Path(scratch, f"canary-{secrets.token_hex(8)}")
@@ -83,10 +83,7 @@ def examine(launcher: Launcher, planted: Iterable[str | Path] = ()) -> list[Find
 
 
 def _memory_of_many(launcher: Launcher) -> str:
-    """What several processes together could do.
-
-    It is "" where they were killed for their memory, as they should be.
-    """
+    """What processes could do that together exceed the memory limit; "" if they were killed for it."""
     found, _ = attack(launcher, ["memory_of_many"])
     if isinstance(found, dict):
         return found["memory_of_many"]
@@ -94,7 +91,7 @@ def _memory_of_many(launcher: Launcher) -> str:
 
 
 def _offspring(launcher: Launcher) -> str:
-    """What is left of many children once their jail is closed; "" for nothing."""
+    """What survives of many child processes once their sandbox is closed; "" for nothing."""
     found, gone = attack(launcher, ["offspring"], children=CHILDREN)
     return "" if isinstance(found, dict) and gone else "a process that it started still holds its channel"
 
@@ -102,10 +99,11 @@ def _offspring(launcher: Launcher) -> str:
 def attack(
     launcher: Launcher, attempts: Sequence[str], canaries: Iterable[str] = (), children: int = 0
 ) -> tuple[dict[str, str] | str, bool]:
-    """Run attempts in one jail.
+    """Run attempts (names of ATTEMPTS) in one sandbox.
 
-    Returns {attempt: what it could do}, or how the process ended if it did not answer; and whether all that
-    they started is gone once the jail is closed.
+    canaries: files that must stay unreadable. children: how many daemons the attempt "offspring" starts.
+    Returns {attempt: what it could do, "" for nothing}, or how the process ended if it did not answer; and
+    whether every process that the attempts started is gone once the sandbox is closed.
     """
     os.environ["AUTOGRADER_CANARY"] = secret = secrets.token_hex(8)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -140,14 +138,14 @@ def attack(
 
 
 def _end_of(running: Running) -> str:
-    """How a process ended that has closed its channel; waits for it."""
+    """Wait for a process that has closed its channel, and say how it ended."""
     while not (how := running.ended()):
         time.sleep(0.01)
     return how
 
 
 def _all_gone(watch: socket.socket) -> bool:
-    """The channel's other end closes when the last process that inherited it is dead."""
+    """Whether the channel's other end closes, as it does when the last process that inherited it is dead."""
     try:
         return watch.recv(1) == b""
     except ConnectionResetError:
@@ -157,7 +155,7 @@ def _all_gone(watch: socket.socket) -> bool:
 
 
 def diagnose(console: Console) -> bool:
-    """Print which walls hold here and how students' code would be run; whether grading will go ahead."""
+    """Print which protections hold and how students' code would be run. Returns whether grading can start."""
     works, sandbox = False, SelfSandbox()
     if problem := problem_of():
         tell(console, f"the sandbox does not work here ({problem})")

@@ -1,6 +1,6 @@
-"""How far a run of `autograder grade` is: a bar on a terminal, few lines in a log.
+"""Progress of a run of `autograder grade`: a bar on a terminal, occasional lines in a log file.
 
-A program reads OUT/log.jsonl, where each event is one JSON object.
+For programs, OUT/log.jsonl has each event as one JSON object.
 """
 
 import time
@@ -9,16 +9,16 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from autograder.grade import Grading, Row
-from autograder.user_error import some, tell
+from autograder.user_error import first_few, tell
 from autograder.workers.happenings import Event, sentence
 
-QUIET = 60.0  # seconds between two lines of a log that say no more than how far it is
+QUIET = 60.0  # seconds between two progress lines in a log
 
 
 class Follower:
-    """Shows the events of one run: what is out of the ordinary as it happens, and how far it is.
+    """Shows the events of one run: anything unusual as it happens, and the progress.
 
-    Rate and rest are of what was judged in this run; what was taken over from an earlier one took no time.
+    The rate and the time left count only what was judged in this run, not results kept from an earlier one.
     """
 
     def __init__(self, console: Console, name: str, total: int) -> None:
@@ -31,11 +31,11 @@ class Follower:
         self.judged, self.since = 0, time.monotonic()
 
     def hear(self, event: Event) -> None:
-        """As it happens."""
+        """Show one event; registered as a listener of the run's Happenings."""
         if event["event"] == "decided":
             self.done += 1
             self.judged += event["fresh"]
-            if not self.judged:  # the first judgement begins after what is only looked at
+            if not self.judged:  # the clock starts once the results kept from earlier runs are through
                 self.since = time.monotonic()
         self.doing = doing(event) or self.doing
         over = self.done == self.total
@@ -60,16 +60,16 @@ class Follower:
 
 
 def doing(event: Event) -> str:
-    """Who is judged now and who waits, in words; "" for an event that does not tell."""
+    """Who is being judged and how many wait, in words; "" for an event without that information."""
     if event["event"] != "judging":
         return ""
     students, queued = event["students"], event["queued"]
     waiting = f"{queued} wait for a worker" if queued else ""
-    return "; ".join(filter(None, (f"now {some(students)}" if students else "", waiting)))
+    return "; ".join(filter(None, (f"now {first_few(students)}" if students else "", waiting)))
 
 
 def follow(console: Console, grading: Grading) -> list[Row]:
-    """Run a Grading and show how far it is; returns its rows sorted by student."""
+    """Run a Grading, showing its progress; returns its rows sorted by student."""
     follower = Follower(console, grading.assignment.name, len(grading.submissions))
     grading.happened.listeners.append(follower.hear)
     with follower.progress:

@@ -1,6 +1,6 @@
-"""`autograder forget`: nothing that the grader wrote about one student is left.
+"""`autograder forget`: remove all that the grader wrote about one student.
 
-What it cannot reach, it names: back-ups, and files that somebody else wrote.
+Files that it did not write, such as the roster, are left alone and named if they mention the student.
 """
 
 import csv
@@ -18,24 +18,25 @@ from typing import Any, cast
 
 from autograder.csv_tables import csv_text
 from autograder.discover import student_id
-from autograder.grade import only_one
+from autograder.grade import grading_lock
 from autograder.gradebook import CourseGradebook, damaged, write_csv
 from autograder.gradebook.changes import read_changes, write_changes
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 
-MADE_AGAIN = ("class_report.html", "similar", "oral")  # under the grades: reports, each made by one command
-BESIDE = ("roster.csv", ".nbgrader.log")  # in the course folder: not ours to change, so they are only named
+REPORTS = ("class_report.html", "similar", "oral")  # in the grades folder: one command makes each again
+NOT_OURS = ("roster.csv", ".nbgrader.log")  # in the course folder: never changed, only named
 REDACTED = b"(forgotten)"
-LARGEST = 2**28  # bytes of a file that is searched
+LARGEST = 2**28  # bytes of the largest file that is searched
 
 
 @dataclass
 class Traces:
-    """Where one student stands.
+    """Where one student's data is.
 
-    folders, files: to remove whole. lines: files of which lines go. rows: in the gradebook, of submissions.
-    beside: files that name the student and are left alone. unread: files that are too large to be searched.
+    folders, files: removed whole. lines: files of which single lines are removed. rows: the student's
+    submissions in the gradebook. beside: files that name the student and are left alone. unread: files that
+    are too large to be searched.
     """
 
     student: str
@@ -51,7 +52,7 @@ class Traces:
         return bool(self.folders or self.files or self.lines or self.in_gradebook)
 
     def described(self) -> list[str]:
-        """What is to be removed, and what is left, one line each."""
+        """One line for each thing that will be removed or left."""
         gradebook = [f"gradebook.db: the student and {self.rows} submissions"] if self.in_gradebook else []
         parts = [f"{path}: the lines that name {self.student}" for path in self.lines]
         left = [f"{path}: is left, and names {self.student}" for path in self.beside]
@@ -60,9 +61,9 @@ class Traces:
 
 
 def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
-    """What there is of a student, by the folder's name or the id that is made of it. Changes nothing.
+    """Find all data of a student, under the folder's name or the id made from it. Changes nothing.
 
-    Raises UserError for what is no name of a folder.
+    Raises UserError for a name that cannot be a folder's, and for a damaged gradebook.
     """
     if not name or "/" in name or name in (".", ".."):
         raise UserError(f"{name!r} is no student's name; give it as the folder in {submissions} has it")
@@ -71,16 +72,16 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
     student_folders = [out / "feedback" / known, out / "autograded" / known, submissions / name]
     found.folders = [path for path in student_folders if path.is_dir()]
     found.files = sorted((out / "results").glob(f"*/{escape(known)}.json"))
-    pattern = word(name, known)
+    pattern = name_pattern(name, known)
     for path in sorted(_files_in(out)):
         if path in found.files or any(path.is_relative_to(folder) for folder in found.folders):
             continue
-        if path.relative_to(out).parts[0] in MADE_AGAIN and _names(path, pattern):
+        if path.relative_to(out).parts[0] in REPORTS and _names(path, pattern):
             found.files.append(path)
         elif path.suffix in (".csv", ".jsonl") and _names(path, pattern):
             found.lines.append(path)
     found.lines += [path for path in sorted(submissions.glob("*.csv")) if _names(path, pattern)]
-    places = [*(root / name for name in BESIDE), *_files_in(out), *_files_in(submissions)]
+    places = [*(root / name for name in NOT_OURS), *_files_in(out), *_files_in(submissions)]
     for path in sorted({*places} - {*found.files, *found.lines, out / "gradebook.db"}):
         if not any(path.is_relative_to(folder) for folder in found.folders):
             found.beside += [path] if _names(path, pattern) else []
@@ -98,22 +99,22 @@ def traces_of(name: str, root: Path, out: Path, submissions: Path) -> Traces:
 
 
 def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
-    """Remove what traces_of finds. Returns the files that it leaves although they name the student.
+    """Remove what traces_of() finds. Returns the files that still name the student.
 
-    The gradebook is written anew, so that its free pages hold nothing of the student's either.
+    The gradebook is vacuumed, so that no deleted rows stay in its free pages.
     Raises UserError while another run grades into `out`.
     """
-    with only_one(out):
+    with grading_lock(out):
         found, changes = traces_of(name, root, out, submissions), read_changes(out)
         for one in changes:
             for part in (one.hours, one.entered, one.judged):
                 part.pop(found.student, None)
         if changes:
             write_changes(out, changes)
-        pattern = word(name, found.student)
+        pattern = name_pattern(name, found.student)
         for folder in found.folders:
             if folder.is_symlink():
-                folder.unlink()  # what it leads to is another's
+                folder.unlink()  # the folder that the link leads to is not this student's
             else:
                 shutil.rmtree(folder)
         for path in found.files:
@@ -124,15 +125,15 @@ def forget(name: str, root: Path, out: Path, submissions: Path) -> list[Path]:
             with closing(sqlite3.connect(out / "gradebook.db")) as database:
                 database.execute("vacuum")
         for path in found.lines:
-            write_atomic(path, without(path, {name, found.student}, pattern))
+            write_atomic(path, without_student(path, {name, found.student}, pattern))
         if (out / "gradebook.db").exists():
             with CourseGradebook(out) as book:
                 write_csv(book.gradebook, out, out / "grades.csv")
     return found.beside
 
 
-def without(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:
-    """A file of lines without those of the student; where the name stands in another's, it is blotted out."""
+def without_student(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:
+    """A file without the student's lines; in other students' lines the name is replaced by REDACTED."""
     if path.suffix == ".csv":
         rows = list(csv.reader(io.StringIO(path.read_text(encoding="utf-8-sig"))))
         kept = csv_text(row for row in rows if not names & set(row)).encode()
@@ -142,15 +143,15 @@ def without(path: Path, names: set[str], pattern: re.Pattern[bytes]) -> bytes:
     return pattern.sub(REDACTED, kept)
 
 
-def word(*names: str) -> re.Pattern[bytes]:
-    """Finds these names in bytes, but not as a part of a longer word or of another hyphenated name."""
+def name_pattern(*names: str) -> re.Pattern[bytes]:
+    """A pattern that finds these names in bytes, but not inside a longer word or another hyphenated name."""
     forms = {form for name in names for form in (name.encode("utf-8", "surrogateescape"), _escaped(name))}
     choice = b"|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True))
     return re.compile(rb"(?<![0-9A-Za-z_\x80-\xff-])(?:" + choice + rb")(?![0-9A-Za-z_\x80-\xff-])")
 
 
 def _escaped(name: str) -> bytes:
-    """As JSON has a name that is not ASCII."""
+    """The name as it is written in JSON, where non-ASCII characters are escaped."""
     return json.dumps(name)[1:-1].encode()
 
 
@@ -159,9 +160,9 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _names(path: Path, pattern: re.Pattern[bytes]) -> bool:
-    """Whether a file names the student, in its path's last part or in its bytes.
+    """Whether a file's name or contents name the student.
 
-    Of a file larger than any notebook or table of ours the bytes are not searched: a sparse one has any size.
+    The contents of a file above LARGEST are not searched: a sparse file can have any size.
     """
     if not path.is_file():
         return False
@@ -171,7 +172,7 @@ def _names(path: Path, pattern: re.Pattern[bytes]) -> bool:
 
 
 def _student_of(line: bytes) -> Any:
-    """Whom a line of the log is about; None where it is about nobody."""
+    """The student that a line of the log is about; None where it is about nobody."""
     try:
         return json.loads(line)["student"]
     except (ValueError, LookupError, TypeError):

@@ -1,7 +1,8 @@
-"""`autograder give-back`: the feedback pages of a set, to where their students find them.
+"""`autograder give-back`: deliver the feedback pages of a set to the students.
 
 Canvas (app/models/assignment.rb, infer_comment_context_from_filename): "Upload Submissions" takes an archive
-of files that are named as the one that was downloaded, NAME_USER_UPLOAD_..., each a comment on that upload.
+whose files have the names of the downloaded ones, NAME_USER_UPLOAD_..., and attaches each to that upload as a
+comment.
 Moodle (mod/assign/feedback/file/importziplib.php): "Upload multiple feedback files in a zip" takes folders
 NAME_NUMBER_assignfeedback_file.
 """
@@ -26,12 +27,12 @@ from autograder.user_error import UserError
 BRANCH = "feedback"
 AUTHOR = ("-c", "user.name=Feedback", "-c", "user.email=feedback@localhost")
 MOODLE = re.compile(r"([^/]+?_\d+)_assignsubmission_file")
-Done = Iterator[tuple[str, str]]
+Sent = Iterator[tuple[str, str]]
 """(student, why the page could not be given back, or "")."""
 
 
 def pages_of(assignment: Assignment, out: Path) -> dict[str, bytes]:
-    """{student: the page}. Raises UserError where there is none."""
+    """{student: HTML of the feedback page}. Raises UserError where there is none."""
     files = {one: Pages(out, assignment).feedback(one) for one in Results(out, assignment.name).all()}
     found = {student: file.read_bytes() for student, file in files.items() if file.exists()}
     if not found:
@@ -41,13 +42,13 @@ def pages_of(assignment: Assignment, out: Path) -> dict[str, bytes]:
 
 
 def for_canvas(place: str) -> str:
-    """The name of a page in Canvas's archive; "" for a file that did not come from there."""
+    """A page's prefix in Canvas's archive, from the place of the notebook; "" if that is not from Canvas."""
     found = CANVAS.fullmatch(place.split("/")[-1])
     return place.split("/")[-1][: found.start("file")] if found else ""
 
 
 def for_moodle(place: str) -> str:
-    """The same in Moodle's."""
+    """The same for Moodle's archive."""
     found = MOODLE.search(place)
     return f"{found[1]}_assignfeedback_file/" if found else ""
 
@@ -57,11 +58,14 @@ ARCHIVES = {"canvas": for_canvas, "moodle": for_moodle}
 
 def archive(
     assignment: Assignment, out: Path, submissions: Path, name: Callable[[str], str], file: Path
-) -> Done:
-    """One archive for a learning platform, by the names with which the work came from there."""
+) -> Sent:
+    """Write one zip `file` for a learning platform. name: for_canvas or for_moodle.
+
+    Raises UserError where no collected file came from that platform.
+    """
     listed = submissions / f"{assignment.name}.places.csv"
     found = ((student, name(place.split(".zip/")[0])) for place, student in read_places(listed).items())
-    where = {student: prefix for student, prefix in found if prefix}  # the newest from there
+    where = {student: prefix for student, prefix in found if prefix}  # the last line is the newest
     data = io.BytesIO()
     with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as packed:
         for student, page in pages_of(assignment, out).items():
@@ -76,10 +80,11 @@ def archive(
     write_atomic(file, data.getvalue())
 
 
-def folder(assignment: Assignment, out: Path, to: Path) -> Done:
-    """For a web server: each page in a folder with a name that nobody guesses, and a list of whose it is.
+def folder(assignment: Assignment, out: Path, to: Path) -> Sent:
+    """Write a folder for a web server, each page at an address that cannot be guessed.
 
-    The names come of the secret seed of the grades, so that a page keeps its address.
+    Which address is whose goes into OUT/<set>.addresses.csv. The addresses are hashes with the secret seed
+    of the grades folder, so that a page keeps its address in later runs.
     """
     addresses = [("student", "address")]
     for student, page in pages_of(assignment, out).items():
@@ -87,12 +92,15 @@ def folder(assignment: Assignment, out: Path, to: Path) -> Done:
         write_atomic(to / secret / f"{assignment.notebook}.html", page)
         addresses.append((guard(student), f"{secret}/{assignment.notebook}.html"))
         yield student, ""
-    write_atomic(to / "index.html", b"")  # so that no server lists the folder
+    write_atomic(to / "index.html", b"")  # keeps a server from listing the folder
     write_rows(out / f"{assignment.name}.addresses.csv", addresses)
 
 
-def repositories(assignment: Assignment, out: Path, submissions: Path, listed: Path, protocol: str) -> Done:
-    """A commit on the branch `feedback` of each repository in a list, which is as `collect` reads it."""
+def repositories(assignment: Assignment, out: Path, submissions: Path, listed: Path, protocol: str) -> Sent:
+    """Push each page to the branch `feedback` of its student's repository.
+
+    listed: CSV file of repositories in the format of `collect`. protocol: one of repositories.PROTOCOLS.
+    """
     pages, path = pages_of(assignment, out), f"{assignment.name}/{assignment.notebook}.html"
     came = read_places(submissions / f"{assignment.name}.places.csv")
     for _, row in rows_of(listed, protocol):
@@ -108,7 +116,7 @@ def repositories(assignment: Assignment, out: Path, submissions: Path, listed: P
 
 
 def push(address: str, protocol: str, path: str, page: bytes) -> None:
-    """One file on top of what the branch holds; nothing of the repository is checked out. Raises Refusal."""
+    """Commit one file on top of the branch and push it, without a working tree. Raises Refusal."""
     with tempfile.TemporaryDirectory(prefix="give-back-") as scratch:
         Path(scratch, "page").write_bytes(page)
 

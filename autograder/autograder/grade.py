@@ -1,6 +1,6 @@
-"""`autograder grade`: every submission of one problem set, validated, run apart, judged, recorded.
+"""`autograder grade`: validate, run, judge and record every submission of one problem set.
 
-Safe to stop and to repeat.
+A run may be stopped at any time; the next one goes on where it stopped.
 """
 
 import contextlib
@@ -41,9 +41,11 @@ FINAL = ("graded", "timeout", "crashed", "malformed", "missing")
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the closing table. Points are None where not graded.
+    """One student's line in the table that closes a run. Points are None where not graded.
 
-    fresh: False when the result is from an earlier run. submission: as in GradingJob.id.
+    score: points given. ungraded: points that wait for a GPU. manual: points that wait for a person.
+    fresh: False where the result is from an earlier run. seconds: how long judging took. submission: as
+    GradingJob.id.
     """
 
     student: str
@@ -59,10 +61,11 @@ class Row:
 
 @dataclass
 class GradingJob:
-    """One submission on its way: what was found, checked and judged.
+    """One submission while it is being graded.
 
-    attempts, attempt: as in results.StoredRecord; `before` are those of earlier runs. same_file: whether the
-    last run found this notebook, too. ruling: None until it is decided about.
+    key: hash of all that its result depends on. attempts, attempt: as in results.StoredRecord; `before` are
+    the attempts of earlier runs. same_file: whether the last run judged this same notebook. ruling: None
+    until it is decided.
     """
 
     submission: Submission
@@ -75,7 +78,8 @@ class GradingJob:
 
     @property
     def id(self) -> str:
-        """The same for a student's notebook however often it is judged; "" where none could be read."""
+        """The submission's name in log, table and feedback page: a hash of student and notebook, so that it
+        stays the same however often it is judged; "" where no notebook could be read."""
         read = self.attempts[self.attempt - 1][0] if self.attempt else None
         return results.key_of(self.submission.student, read)[:12] if read else ""
 
@@ -87,14 +91,13 @@ class GradingJob:
 
 @dataclass(frozen=True)
 class Asked:
-    """What one run is asked for.
+    """The options of one run.
 
-    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: this out folder's
-    secret one).
-    students: these alone, by the names of their folders (default: all). regrade: judge again what is
-    unchanged, too, on the inputs that it was first judged on.
-    received: a CSV file with the times of arrival. exchange: they are in the timestamp.txt that nbgrader's
-    exchange leaves. With neither, no time is known but what an earlier run entered for the same notebook.
+    seconds: wall-clock limit of one cell or task. seed: of the judge's inputs (default: the secret seed of
+    the out folder). students: only these, by the names of their folders (default: all). regrade: also judge
+    unchanged submissions again, on the inputs they were first judged on.
+    received: a CSV file with the times of arrival. exchange: take them from the timestamp.txt that nbgrader's
+    exchange leaves. With neither, only times that an earlier run entered for the same notebook are known.
     fresh: the round of inputs for new notebooks (default: the next one).
     """
 
@@ -110,12 +113,12 @@ class Asked:
 class Grading:
     """One run over a folder of submissions. `rows()` yields a Row per student as each is done.
 
-    Whatever goes wrong with one submission is that student's row, with the reason. Each run draws fresh
-    inputs for what nobody has handed in before; what was judged once is always judged on the same ones.
+    An error in one submission becomes that student's row, with the reason, and does not stop the run. Each
+    run draws new inputs for new notebooks; a notebook that was judged before gets the inputs of that time.
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/,
     results/. pool: where submissions are judged (default: one at a time on this machine, in the sandbox;
-    raises NoSandbox where that does not work). happened: told what happens; its log becomes OUT/log.jsonl.
+    raises NoSandbox where that does not work). happened: receives the events; its log is OUT/log.jsonl.
     """
 
     def __init__(
@@ -133,7 +136,7 @@ class Grading:
         self.root = root
         self.assignment = load_assignment(root, name)
         check_points(self.assignment)
-        self.submissions = only(find_submissions(submissions, self.assignment), asked.students, submissions)
+        self.submissions = chosen(find_submissions(submissions, self.assignment), asked.students, submissions)
         self.times = received_times(asked.received) if asked.received else {}
         self.without_time: list[str] = []
         self.out = Path(out)
@@ -154,13 +157,14 @@ class Grading:
         self.conditions = released, self.version, *where, is_unsafe(self.pool.isolation)
 
     def rows(self) -> Iterator[Row]:
-        """Grade what is new or changed.
+        """Grade the new and changed submissions; yields a Row for every submission.
 
-        Stops between two submissions on Ctrl-C, with everything already yielded safely recorded.
+        Ctrl-C stops between two submissions; every row yielded by then is recorded. Raises UserError while
+        another run grades into the same folder.
         """
         told: Counter[str] = Counter()
         name, size = self.assignment.name, len(self.submissions)
-        with only_one(self.out), kept():
+        with grading_lock(self.out), kept():
             self.happened.tell("started", assignment=name, submissions=size, isolation=self.pool.isolation)
             try:
                 for row in self._rows():
@@ -189,12 +193,15 @@ class Grading:
                 if waiting:
                     yield from self._judge_all(book, sorted(waiting, key=lambda job: job.round))
             finally:
-                book.forget()  # Ctrl-C may have come in the middle of a question to it
+                book.forget()  # Ctrl-C may have interrupted a database query
                 self.without_time = book.without_time(self.assignment)
                 write_csv(book.gradebook, self.out, self.out / "grades.csv")
 
     def _begin(self, book: CourseGradebook, job: GradingJob) -> Row | None:
-        """The Row of a submission that an earlier run decided about; None for one that is to be done."""
+        """The Row of a submission whose result from an earlier run still holds; else None.
+
+        Fills in the job; its `ruling` is set where the submission cannot be judged at all.
+        """
         student = job.submission.student
         try:
             known = self.stored.read(student)
@@ -206,14 +213,14 @@ class Grading:
             book.penalise(self.assignment, student, self._received(job.submission))
             if known.get("page") != self.pages.key(book, student):
                 verdict = verdict_of(book, self.assignment, known)
-                if verdict:  # perhaps other changes are in force, of a list that somebody brought back
+                if verdict:  # the list of changes may have been restored from a copy: enter the points anew
                     book.enter_again(self.assignment, student, verdict.points, {})
                 self.pages.write_feedback(book, known)
                 self.stored.write(student, known)
             return self._row(book, known, False)
-        except OperationalError:  # the gradebook's, and everybody's
+        except OperationalError:  # the gradebook cannot be used at all: that ends the run
             raise
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+        except Exception as problem:  # noqa: BLE001 - an unforeseen error costs one grade, not the run
             book.forget()
             job.ruling = without_grade("", fault_of(problem))
             return None
@@ -221,21 +228,21 @@ class Grading:
     def _received(self, submission: Submission) -> datetime | None:
         """When it arrived, in UTC; None where that is not known.
 
-        A time from --received is also left beside the notebook, as nbgrader's exchange does: formgrader takes
-        for graded what has the gradebook's time there.
+        A time from --received is also written beside the notebook, as nbgrader's exchange does: formgrader
+        shows a submission as graded only if the time there equals the gradebook's.
         """
         folder = submission.home / self.assignment.name
         if self.asked.exchange:
             return exchange_time(folder)
         student = submission.student
-        # as collect writes it, or a person
+        # `collect` writes guarded names, a person plain ones
         received = self.times.get(guard(student), self.times.get(student))
         if received and submission.path and submission.path.parent == folder and not folder.is_symlink():
             results.write_atomic(folder / "timestamp.txt", f"{received} UTC\n".encode())
         return received
 
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
-        """Each job is recorded as soon as it is judged."""
+        """Send the jobs to the pool, and record each as soon as its ruling comes back."""
         jobs = {self._commission(job): job for job in waiting}
         with contextlib.closing(self.pool.rulings(deque(jobs), self.happened)) as rulings:
             for one, ruling in rulings:
@@ -251,7 +258,7 @@ class Grading:
         return Commission(student, conditions, functools.partial(self._same_bytes, job), job.id)
 
     def _prepare(self, job: GradingJob) -> None:
-        """What one submission's key is made of. Its file is taken in as bytes, and nothing is read in it."""
+        """Set the job's key and attempts, and its ruling if it has no notebook. Nothing is parsed here."""
         submission, data = job.submission, b""
         if submission.path is None:
             job.ruling = Ruling("", submission.status, submission.reason)
@@ -265,24 +272,24 @@ class Grading:
         job.key = results.key_of(data, *self.conditions, job.ruling.reason if job.ruling else "")
 
     def _bytes_of(self, submission: Submission) -> bytes:
-        """A submitted file, taken in twice, so that a class of large ones need not be held in memory."""
-        assert submission.path is not None  # what is missing is never taken in
+        """The submitted file's bytes. They are read again for judging, as a class's do not fit in memory."""
+        assert submission.path is not None  # a missing submission is never read
         return read_bytes(submission.path, inside=submission.home)
 
     def _same_bytes(self, job: GradingJob) -> bytes:
-        """The file that the job's key was made of. Raises Malformed if it is another by now."""
+        """The file's bytes again. Raises Malformed if they differ from those the job's key was made of."""
         data = self._bytes_of(job.submission)
         if results.key_of(data) != job.attempts[job.attempt - 1][0]:
             raise Malformed([Defect("changed", "the file changed while it was graded")])
         return data
 
     def _record(self, book: CourseGradebook, job: GradingJob) -> Row:
-        """Write what was decided; if that fails, write that it failed, and let that fail the run."""
+        """Record a job's ruling; where that fails, record "not graded" with the error instead."""
         try:
             return self._written(book, job)
         except OperationalError:
             raise
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+        except Exception as problem:  # noqa: BLE001 - an unforeseen error costs one grade, not the run
             book.forget()
             job.ruling = without_grade("", fault_of(problem))
             self.stored.write(job.submission.student, self._record_of(job))
@@ -290,7 +297,7 @@ class Grading:
 
     def _record_of(self, job: GradingJob) -> results.StoredRecord:
         ruling = job.ruling
-        assert ruling is not None  # what is recorded is decided
+        assert ruling is not None  # only decided jobs are recorded
         judged = ruling.status not in ("malformed", "missing")
         return {
             "student": job.submission.student,
@@ -307,7 +314,10 @@ class Grading:
         }
 
     def _written(self, book: CourseGradebook, job: GradingJob) -> Row:
-        """Write notebook, gradebook (in one transaction), page, and last the result that says "done"."""
+        """Write notebook, gradebook (one transaction), feedback page, and last the stored result.
+
+        A stop before the result is written makes the next run repeat this submission.
+        """
         student, record, ruling = job.submission.student, self._record_of(job), job.ruling
         verdict = verdict_of(book, self.assignment, record)
         if record["status"] != "missing":
@@ -326,7 +336,7 @@ class Grading:
         return row_of(record, fresh, verdict, book.by_hand(self.assignment, record["student"]))
 
     def _still_holds(self, book: CourseGradebook, job: GradingJob, known: results.StoredRecord) -> bool:
-        """Whether an earlier run decided about just this, and all that it wrote is there."""
+        """Whether an earlier run's result is for this same key, and all files that it wrote still exist."""
         if known["key"] != job.key or known["status"] not in FINAL or self.asked.regrade:
             return False
         if known["status"] == "missing":
@@ -337,8 +347,8 @@ class Grading:
 
 
 @contextlib.contextmanager
-def only_one(out: Path) -> Generator[None, None, None]:
-    """The gradebook has one writer: a second run into the same folder is refused."""
+def grading_lock(out: Path) -> Generator[None, None, None]:
+    """Lock a grades folder, whose gradebook has one writer. Raises UserError while another run holds it."""
     with open(out / ".lock", "w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -350,8 +360,8 @@ def only_one(out: Path) -> Generator[None, None, None]:
         yield
 
 
-def only(found: list[Submission], students: Collection[str], where: str | Path) -> list[Submission]:
-    """Those of the named students; all where none is named. Raises UserError for a name that is not there."""
+def chosen(found: list[Submission], students: Collection[str], where: str | Path) -> list[Submission]:
+    """The submissions of the named students; all if none is named. Raises UserError for an unknown name."""
     homes = {one.home.name for one in found}
     for name in students:
         if name not in homes:
@@ -360,12 +370,12 @@ def only(found: list[Submission], students: Collection[str], where: str | Path) 
 
 
 def is_unsafe(isolation: str) -> bool:
-    """Whether student code ran without a sandbox, by what is stamped on its grade."""
+    """Whether student code ran without a sandbox. isolation: as stored with its grade."""
     return isolation.startswith("unsafe")
 
 
 def row_of(record: results.StoredRecord, fresh: bool, verdict: Verdict | None, by_hand: ByHand) -> Row:
-    """A stored record as a Row, with the points of `verdict` and what CourseGradebook.by_hand tells of it."""
+    """A stored record as a Row, with the points of `verdict` and those given by hand."""
     student, status, submission = record["student"], record["status"], record.get("submission", "")
     reason = "; ".join(filter(None, (record["reason"], by_hand.late)))
     if verdict is None:

@@ -1,6 +1,6 @@
-"""Where things are in a course: the root and the released problem sets.
+"""Where things are in a course: the root folder and the released problem sets.
 
-What a released notebook says about its cells is the only word on their types and points.
+Types and points of cells come from the released notebook alone, never from a submitted one.
 """
 
 import json
@@ -18,11 +18,11 @@ SOURCE = "_build/source"
 RELEASE = "exercises"
 SUBMITTED = "submitted"
 GRADES = "grades"
-MOST_LINES, MOST_SHOWN = 2_000, 60_000  # lines and characters of a cell on a page
+MOST_LINES, MOST_SHOWN = 2_000, 60_000  # lines and characters of a cell that a page shows
 
 
 class NotebookCell(TypedDict):
-    """A cell as nbformat 4.5 stores it, its text joined. metadata: free-form JSON."""
+    """A cell as nbformat 4.5 stores it, its source joined to one string. metadata: free-form JSON."""
 
     cell_type: str
     id: str
@@ -43,7 +43,7 @@ class NotebookDocument(TypedDict):
 
 @dataclass(frozen=True)
 class CellSpec:
-    """One cell with a grade id, as it was released: the only trusted word on its type, points and metadata.
+    """One cell with a grade id as it was released: the trusted source of its type, points and metadata.
 
     kind: "solution" (the student writes it), "grade" (a test cell, judged), "manual" (a written answer,
     graded by hand).
@@ -159,9 +159,9 @@ def assignment_of_file(root: str | Path, file: Path) -> Assignment:
 
 
 def assignment_of(document: NotebookDocument, name: str, notebook: str, path: Path = Path()) -> Assignment:
-    """Build an Assignment from a released notebook, whose text is joined in place.
+    """Build an Assignment from a released notebook; joins the cells' sources in `document` in place.
 
-    path: its file, where there is one.
+    path: its file, if there is one.
     """
     cells: dict[str, CellSpec] = {}
     for cell in document["cells"]:
@@ -190,7 +190,7 @@ def _joined(source: str | Sequence[str]) -> str:
 
 
 def first_lines(text: str) -> tuple[list[str], str]:
-    """The lines of a cell that a page shows of it, and "... and 7 more lines" of the rest."""
+    """(the lines of a cell that a page shows, "... and 7 more lines" about the rest or "")."""
     lines = text[:MOST_SHOWN].split("\n")[:MOST_LINES]
     more = text.count("\n") + 1 - len(lines)
     cut = len(text) > MOST_SHOWN and more <= 0
@@ -198,7 +198,7 @@ def first_lines(text: str) -> tuple[list[str], str]:
 
 
 def without_magics(source: str) -> str:
-    """The cell without IPython's own syntax (%magic, !shell, trailing ?), line numbers unchanged."""
+    """The cell with lines of IPython's own syntax (%magic, !shell, ?help) emptied; line numbers stay."""
     return "\n".join("" if _is_magic(line) else line for line in source.split("\n"))
 
 

@@ -1,4 +1,4 @@
-"""Names that a reader takes for one another: told apart where people read lists of them, never changed."""
+"""Student names that look alike (homoglyphs): lists add the code points; the names themselves stay."""
 
 import functools
 import unicodedata
@@ -10,14 +10,14 @@ import yaml
 
 
 def told_apart(names: Iterable[str]) -> dict[str, str]:
-    """{name: as a list shows it}: "Ada", and "Ad\u0430 (Ad U+0430)" where another one looks like it."""
+    """{name: how a list shows it}: "Ada", but "Ad\u0430 (Ad U+0430)" where another name looks the same."""
     known = {name: skeleton(name) for name in names}
     often = Counter(known.values())
     return {name: _spelt(name) if often[looks] > 1 else name for name, looks in known.items()}
 
 
 def skeleton(name: str) -> str:
-    """Equal for names that look alike, by Unicode's table (lookalikes.yml) and its normal forms."""
+    """A form that is equal for names that look alike, by Unicode's confusables (lookalikes.yml)."""
     plain = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", name))
     return "".join(_classes().get(character, character) for character in plain)
 
@@ -31,6 +31,6 @@ def _spelt(name: str) -> str:
 
 @functools.cache
 def _classes() -> dict[str, str]:
-    """{character: the first of those that it looks like}."""
+    """{character: the representative of its class of similar characters}."""
     alike = yaml.safe_load(Path(__file__).with_suffix(".yml").read_text(encoding="utf-8"))
     return {character: row[0] for row in alike for character in row}

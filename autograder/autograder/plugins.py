@@ -1,6 +1,7 @@
-"""Our places in nbgrader's own pipeline.
+"""Plugins for nbgrader, named in nbgrader_config.py.
 
-What its commands and formgrader's buttons do is what `autograder grade` does.
+With them nbgrader's commands and formgrader's buttons grade as `autograder grade` does, and formgrader's
+pages run no markup of a student's.
 """
 
 import html
@@ -32,20 +33,20 @@ from autograder.worked import worked
 from autograder.workers.pool import Threads
 from autograder.written_answers import OurHtml, panels
 
-MOST_CHARACTERS, LONGEST_LINE = 10_000, 2_000  # that formgrader renders; the problem sets have 3,020 and 318
-ELSEWHERE = ("https://", "http://", "mailto:")
+MOST_CHARACTERS, LONGEST_LINE = 10_000, 2_000  # of a cell rendered as Markdown; the sets have 3,020 and 318
+LINKED = ("https://", "http://", "mailto:")  # addresses that stay links; others become text
 
 
 class Judge(NotebookExporter):
     """`nbgrader autograde` of one submission: student code runs in the sandbox, never in a kernel.
 
-    nbgrader converts each notebook twice, out of submitted/ and then in grades/autograded/. At the first,
-    `autograder grade` does its work on this student and leaves the notebook; the second takes it as it is.
-    Raises UserError where there is nothing to score.
+    nbgrader converts each notebook twice, first from submitted/, then in grades/autograded/. The first time
+    this runs `autograder grade` for the one student, which writes the judged notebook; the second time it
+    passes that notebook on unchanged. Raises UserError where the submission got no score.
     """
 
     rounds: ClassVar[WeakKeyDictionary[object, int]] = WeakKeyDictionary()
-    """One round of inputs for all that one command converts: `parent` is that command."""
+    """{the nbgrader command (`parent`): its round of inputs}: all that one command converts share a round."""
 
     unsafe = Bool(False, help="Grade without a sandbox, as `autograder grade --unsafe`.").tag(config=True)
 
@@ -70,9 +71,9 @@ class Judge(NotebookExporter):
 
 
 def leave_only(folder: Path, names: Collection[str]) -> None:
-    """Remove what nbgrader copied along.
+    """Remove everything but `names` from a folder into which nbgrader has copied a submission.
 
-    formgrader serves this folder, and a page that a student put there would run as the instructor.
+    formgrader serves this folder, so a student's HTML file in it would run with the instructor's session.
     """
     for path in folder.iterdir():
         if path.name in names:
@@ -84,9 +85,9 @@ def leave_only(folder: Path, names: Collection[str]) -> None:
 
 
 class Feedback(HTMLExporter):
-    """`nbgrader generate_feedback` writes our page.
+    """`nbgrader generate_feedback` that writes the page of autograder.report.
 
-    Students' text is escaped, nothing is fetched from elsewhere, ungraded is told from 0.
+    Students' text is escaped, no other server is asked, and ungraded is shown apart from 0.
     """
 
     def from_filename(
@@ -108,37 +109,37 @@ class Feedback(HTMLExporter):
 
 
 def markdown2html(source: str) -> str:
-    """Markdown to HTML in formgrader's pages, with markup shown as text.
+    """Markdown to HTML for formgrader's pages, with HTML in it shown as text.
 
-    Stock nbgrader lets a student's <script> run there as the instructor.
+    Stock nbgrader would run a student's <script> with the instructor's session.
     """
     if isinstance(source, OurHtml):
         return source
-    if not is_soon_read(source):
-        return as_it_is(source)
-    return MarkdownWithMath(renderer=Quiet(escape=True)).render(source)
+    if not renders_quickly(source):
+        return verbatim(source)
+    return MarkdownWithMath(renderer=InertRenderer(escape=True)).render(source)
 
 
-class Quiet(HTMLRenderer):
-    """HTML that does nothing in a browser until somebody clicks on a link, and names no part of the page.
+class InertRenderer(HTMLRenderer):
+    """Renders Markdown to HTML that loads nothing, runs nothing and has no ids.
 
-    nbconvert's renderer, which MarkdownWithMath expects, passes a diagram's text on as HTML, ends with an
-    error at a pasted image, and gives headings ids: formgrader finds its fields for points by ids. An image
-    is a request with the instructor's cookies, so that one of /logout would end their session.
+    It stands in for nbconvert's renderer, which MarkdownWithMath expects. That one passes a diagram's text on
+    as HTML, fails at a pasted image, and gives headings ids, although formgrader finds its fields for points
+    by id. An image would be a request with the instructor's cookies: one of /logout would end the session.
     """
 
     def image(self, text: str, url: str, title: str | None = None) -> str:
-        """What it is called and where it would come from."""
+        """The image's text and address, as text."""
         return f"[{text}: {html.escape(url)}]"
 
     def link(self, text: str, url: str, title: str | None = None) -> str:
-        """A link to elsewhere, which learns nothing of this server; any other as text."""
-        if not url.lower().startswith(ELSEWHERE):
+        """An external link, opened without a referrer; any other address as text."""
+        if not url.lower().startswith(LINKED):
             return f"{text} ({html.escape(url)})"
         return f'<a href="{html.escape(url)}" target="_blank" rel="noopener noreferrer">{text}</a>'
 
     def inline_math(self, body: str) -> str:
-        """For MathJax, as the two below."""
+        """The formula's source for MathJax, escaped; so do the next two."""
         return f"${html.escape(body)}$"
 
     def block_math(self, body: str) -> str:
@@ -149,14 +150,14 @@ class Quiet(HTMLRenderer):
 
 
 def highlight_code(source: str, language: str | None = None, metadata: dict[str, Any] | None = None) -> str:
-    """Coloured Python in formgrader's pages."""
-    if not is_soon_read(source):
-        return as_it_is(source)
+    """Python code to highlighted HTML for formgrader's pages."""
+    if not renders_quickly(source):
+        return verbatim(source)
     return Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata)
 
 
 class SubmissionExporter(HTMLExporter):
-    """Formgrader's page of a submission, with our file in place of nbconvert's that loads MathJax."""
+    """Formgrader's page of a submission, with mathjax.html.j2 of written_answers/ in place of nbconvert's."""
 
     @default("extra_loaders")
     def _ours_first(self) -> list[FileSystemLoader]:
@@ -164,12 +165,12 @@ class SubmissionExporter(HTMLExporter):
 
 
 class PageOfASubmission(Preprocessor):
-    """What formgrader's page of a submission shows: names as text, or none; the rubric beside an answer."""
+    """Prepares formgrader's page of a submission: escapes or hides names, adds rubrics to written answers."""
 
     anonymous = Bool(False, help="Show no name, and say so on the page.").tag(config=True)
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        """Puts what stands beside a written answer behind it; a script moves it."""
+        """Insert a panel after each written answer; a script of the page moves it to the answer's side."""
         told = ("student", "first_name", "last_name", "notebook_path")
         shown = {key: html.escape(resources[key]) for key in told if resources.get(key)}
         cells = list(nb.cells)
@@ -188,27 +189,27 @@ class PageOfASubmission(Preprocessor):
 
 
 def escaping_environment(**options: Any) -> Environment:
-    """For formgrader's other pages: what stands in an address, or in a student's name, is text there.
+    """The Jinja2 environment of formgrader's other pages, which escapes addresses and student names.
 
-    Stock nbgrader's environment escapes nothing, so that a link to formgrader itself may hold a script.
+    Stock nbgrader's environment escapes nothing, so that a link to formgrader could carry a script.
     """
     return Environment(autoescape=True, finalize=_escaped, **options)
 
 
 def _escaped(value: object) -> object:
-    """As Jinja2 does it, but with the apostrophe of O'Brien, whose id stands in a script's text."""
+    """Escape a string, except for apostrophes: formgrader puts ids such as O'Brien into a script's text."""
     return Markup(html.escape(value, quote=False).replace('"', "&#34;")) if type(value) is str else value
 
 
-def is_soon_read(source: str) -> bool:
-    """Whether Markdown and Python of this length are surely rendered within a second.
+def renders_quickly(source: str) -> bool:
+    """Whether Markdown or Python of this length surely renders within a second.
 
-    The patterns of mistune and Pygments take time with the square of a line's length, some of the text's:
-    a cell of 200,000 characters keeps formgrader's one thread for minutes.
+    Some patterns of mistune and Pygments take time quadratic in a line's or the text's length: a cell of
+    200,000 characters blocks formgrader's only thread for minutes.
     """
     return len(source) <= MOST_CHARACTERS and max(map(len, source.split("\n"))) <= LONGEST_LINE
 
 
-def as_it_is(source: str) -> str:
-    """Text as HTML that shows it, letter by letter."""
+def verbatim(source: str) -> str:
+    """Text as preformatted HTML."""
     return f"<pre>{html.escape(source)}</pre>"

@@ -1,6 +1,6 @@
 """`autograder doctor --class`: whether this machine is ready to grade this class.
 
-No text of a student's is read: files are counted and weighed.
+Submitted notebooks are not read, only counted.
 """
 
 import contextlib
@@ -26,20 +26,20 @@ from rich.console import Console
 
 import warplab
 from autograder.discover import find_submissions
-from autograder.grade import only_one
+from autograder.grade import grading_lock
 from autograder.gradebook import CourseGradebook
 from autograder.layout import assignment_names, load_assignment
 from autograder.release.release import release
 from autograder.sample_class.build import submission
 from autograder.sample_class.run import SEED, launcher_for_our_own
 from autograder.sandbox.limits import Limits
-from autograder.user_error import UserError, some, tell_table
+from autograder.user_error import UserError, first_few, tell_table
 from autograder.workers.commission import Conditions
 from autograder.workers.machine_judge import MachineJudge
 from warplab.tasks.rubric import explained_by
 
-KIB_A_STUDENT = 1024  # for one set; two submissions of ps04 left 850 in all, the gradebook included
-DESCRIPTORS = 1024  # what a shell usually allows, and what grading is tested with
+KIB_A_STUDENT = 1024  # disk for one set; two submissions of ps04 took 850 KiB, the gradebook included
+DESCRIPTORS = 1024  # open files: a shell's usual limit, and what grading is tested with
 SLOW = "grade when nothing else runs here, with fewer Grade.jobs, or with a larger Grade.time_limit"
 LOCK = Path("autograder", "constraints.txt")
 PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\n]+)(?: *; *(.+))?$", re.MULTILINE)
@@ -47,7 +47,7 @@ PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\n]+)(?: *; *(.+))?$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that grading needs. state: "ready", "note" (grading goes ahead, know this) or "not ready"."""
+    """One thing that grading needs. state: "ready", "note" (grading can start all the same), "not ready"."""
 
     what: str
     state: str
@@ -57,7 +57,10 @@ class Check:
 def check_class(
     root: Path, names: list[str], submissions: Path, out: Path, limits: Limits, jobs: int
 ) -> list[Check]:
-    """All checks, for the problem sets `names` (default: those that somebody handed in)."""
+    """Run all checks for the problem sets `names` (default: those that somebody handed in).
+
+    limits, jobs: what one submission may use, and how many are graded at a time.
+    """
     try:
         students = len([home for home in submissions.iterdir() if home.is_dir() and home.name[0] not in "._"])
     except OSError:
@@ -70,6 +73,7 @@ def check_class(
 
 
 def _check(what: str, problem: str = "", detail: str = "", state: str = "not ready") -> Check:
+    """A Check with `state` where there is a problem; else "ready", with `detail`."""
     return Check(what, state, problem) if problem else Check(what, "ready", detail)
 
 
@@ -92,8 +96,8 @@ def _handed_in(root: Path, names: list[str], submissions: Path) -> Iterator[Chec
         absent = [one.student for one in found if one.path is None]
         other = [one.student for one in found if one.student != one.home.name]
         told = f"{len(found) - len(absent)} of {len(found)} students"
-        more = f"; none of {some(absent)}" if absent else ""
-        more += f"; folders whose names stand otherwise in the gradebook: {some(other)}" if other else ""
+        more = f"; none of {first_few(absent)}" if absent else ""
+        more += f"; folders whose names stand otherwise in the gradebook: {first_few(other)}" if other else ""
         if names or len(absent) < len(found):
             yield _check(f"submissions of {name}", told + more if more else "", told, "note")
 
@@ -102,7 +106,7 @@ def _out(out: Path) -> Check:
     what = f"folder {out.name}/"
     try:
         out.mkdir(parents=True, exist_ok=True)
-        with only_one(out), tempfile.TemporaryFile(dir=out) as probe:
+        with grading_lock(out), tempfile.TemporaryFile(dir=out) as probe:
             probe.write(b"x")
     except UserError as problem:
         return _check(what, str(problem))
@@ -157,7 +161,7 @@ def _memory(limits: Limits, jobs: int) -> Check:
 
 
 def _processors(jobs: int) -> Check:
-    """Limits are of wall-clock time, so that other people's work takes points from right answers."""
+    """Limits are in wall-clock time, so other processes on a busy machine can cost right answers points."""
     busy, count = psutil.getloadavg()[0], os.cpu_count() or 1
     told = f"{busy:.1f} processes run or wait for {count} processors; {SLOW}"
     return _check(
@@ -172,19 +176,19 @@ def _descriptors() -> Check:
 
 
 def _versions(root: Path) -> Check:
-    """What is installed, against the lock: another compiler makes other PTX, and so other counts."""
+    """Compare installed packages with the lock file: another compiler makes other PTX, so other counts."""
     lock = root / LOCK
     if not lock.exists():
         told = f"no {LOCK} here to compare with; Python {platform.python_version()}"
         return _check("versions", told, state="note")
     other: list[str] = []
     for name, pinned, marker in PIN.findall(lock.read_text(encoding="utf-8")):
-        # an extra that grading does not need may be absent
+        # a package of an extra that grading does not need may be missing
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             here = importlib.metadata.version(name)
             if (not marker or Marker(marker).evaluate()) and here.split("+")[0] != pinned.split("+")[0]:
                 other.append(f"{name} {here}, not {pinned}")
-    told = f"{some(other)}: run `make venv`, or grade into a fresh --out folder"
+    told = f"{first_few(other)}: run `make venv`, or grade into a fresh --out folder"
     return _check("versions", told if other else "", f"as in {LOCK}")
 
 
@@ -201,7 +205,7 @@ def _gpu(root: Path, names: list[str]) -> Iterator[Check]:
 
 
 def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Iterator[Check]:
-    """The answers in solutions/, graded as if a student had handed them in: all that a machine can give."""
+    """Grade the answers in solutions/ like a student's: they must get all points that a machine can give."""
     judge = MachineJudge(launcher_for_our_own())
 
     def graded(name: str) -> Check:
@@ -224,7 +228,7 @@ def references(root: Path, names: list[str], limits: Limits, jobs: int) -> Itera
 
 
 def show_class(console: Console, checks: list[Check]) -> bool:
-    """Print the table. Returns whether nothing is "not ready"."""
+    """Print the table. Returns whether every check is "ready" or a "note"."""
     state = {"not ready": "NOT READY"}
     rows = ((check.what, state.get(check.state, check.state), check.detail) for check in checks)
     tell_table(console, ("of", "state", "detail"), rows, "Ready to grade this class?")

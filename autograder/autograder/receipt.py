@@ -1,4 +1,4 @@
-"""When each submission arrived: the word of whoever collects, never of a file that the student handed in."""
+"""When each submission arrived, from the collecting side: never from a file that the student handed in."""
 
 import os
 import re
@@ -13,14 +13,14 @@ TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?)(?: ?(Z|UTC|[+-]\d\d:?\d\d))?", re.ASCII
 )
 COLUMNS = ("student", "time")
-LONGEST = 60  # bytes of a time in a file, with the white space around it
+LONGEST = 60  # bytes of a timestamp.txt, with the white space around the time
 
 
 def utc(text: str) -> datetime | None:
-    """A time such as "2026-03-02 10:00", "2026-03-02T10:00:00+01:00" or "2026-03-02 10:00:00.5 UTC", in UTC.
+    """Parse "2026-03-02 10:00", "2026-03-02T10:00:00+01:00" or "2026-03-02 10:00:00.5 UTC".
 
-    Without a zone it is in UTC. Returns a datetime without a zone, as nbgrader keeps them; None for any
-    other text.
+    A time without a zone is taken as UTC. Returns a naive datetime in UTC, as nbgrader keeps them; None for
+    any other text.
     """
     found = TIME.fullmatch(text)
     if found is None:
@@ -34,10 +34,10 @@ def utc(text: str) -> datetime | None:
 
 
 def received_times(file: str | Path) -> dict[str, datetime]:
-    """{student: time in UTC} of a CSV file with the columns `student` and `time`; others are left alone.
+    """{student: time in UTC} from a CSV file with the columns `student` and `time`; others are ignored.
 
-    Who has a `note` and no time is left out: `autograder collect` notes so who came late.
-    Raises UserError that names the line for what is no time and for a student who stands there twice.
+    A line with a `note` and no time is left out: `autograder collect` writes such a line for somebody late.
+    Raises UserError with the line's number for a text that is no time and for a student named twice.
     """
     times: dict[str, datetime] = {}
     for line, row in read_rows(file, COLUMNS):
@@ -54,14 +54,14 @@ def received_times(file: str | Path) -> dict[str, datetime]:
 
 
 def without_time(file: Path) -> list[str]:
-    """Who stands in such a file with a note and no time: a person still has to enter it."""
+    """The students with a note and no time in such a file: somebody still has to enter the time."""
     return [row["student"] for _, row in read_rows(file, COLUMNS) if row.get("note") and not row["time"]]
 
 
 def exchange_time(folder: Path) -> datetime | None:
-    """The time in the timestamp.txt that nbgrader's exchange leaves beside a collected notebook.
+    """The time in the timestamp.txt that nbgrader's exchange leaves beside a collected notebook, in UTC.
 
-    None where no time stands there, or where it is no plain file.
+    None where the file holds no time, is missing, or is not a regular file.
     """
     try:
         handle = os.open(folder / "timestamp.txt", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -1,7 +1,4 @@
-"""What was decided about each submission, one JSON file each.
-
-It is the memory that lets a second run skip what is already graded.
-"""
+"""The result of each submission, one JSON file each, by which a later run skips what is already graded."""
 
 import contextlib
 import errno
@@ -18,15 +15,15 @@ import warplab
 from autograder.csv_tables import csv_text
 
 Attempts = list[tuple[str, int]]
-"""The contents that a student was judged on so far, in order: (hash of the notebook, its round of inputs)."""
+"""The notebooks of a student that were judged so far, in order: (hash of the notebook, round of inputs)."""
 
 
 class StoredRecord(TypedDict):
-    """What was decided about one submission. key: hash of all that it depends on.
+    """The result of one submission. key: hash of all that the result depends on.
 
-    verdict: a Verdict as a dict. attempts: all of this student's; attempt: which of them this is, from 1 on,
-    or 0 for what was not judged. submission: the name of this one in log, table and feedback page. page: of
-    what a person has entered, when the feedback page was written.
+    verdict: a Verdict as a dict. attempts: all of this student's; attempt: the number of this one, from 1 on,
+    0 if it was not judged. submission: its name in log, table and feedback page. page: hash of what a person
+    had entered when the feedback page was written.
     """
 
     student: str
@@ -55,19 +52,19 @@ class Results:
         return record if record and record["student"] == student else None
 
     def write(self, student: str, record: StoredRecord) -> None:
-        """Store a record at once.
+        """Store a record, replacing an older one.
 
-        Call it after the gradebook has the grade, so that a stop in between only repeats work.
+        Call it after the gradebook has the grade: a stop in between then only makes the next run repeat work.
         """
         write_atomic(self._file(student), (json.dumps(record, indent=1) + "\n").encode())
 
     def all(self) -> dict[str, StoredRecord]:
-        """{student: record} of everything stored."""
+        """{student: record} of all stored records."""
         records = map(read_record, sorted(self.folder.glob("*.json")))
         return {record["student"]: record for record in records if record}
 
     def next_round(self) -> int:
-        """The first round of inputs that nobody has been judged on."""
+        """The lowest round of inputs that nobody has been judged on."""
         rounds = (drawn for record in self.all().values() for _, drawn in record.get("attempts", ()))
         return 1 + max(rounds, default=-1)
 
@@ -76,9 +73,9 @@ class Results:
 
 
 def with_attempt(before: Attempts, content: str, fresh: int) -> tuple[Attempts, int]:
-    """(attempts with this content among them, its number from 1 on).
+    """(attempts including this notebook, its number from 1 on). content: the notebook's hash.
 
-    What was judged before keeps its round, so that it gets the same grade; anything else gets round `fresh`.
+    A notebook that was judged before keeps its round, so that it gets the same grade; a new one gets `fresh`.
     """
     for number, (known, _) in enumerate(before, 1):
         if known == content:
@@ -87,9 +84,9 @@ def with_attempt(before: Attempts, content: str, fresh: int) -> tuple[Attempts, 
 
 
 def seed_of_round(seed: int, number: int) -> int:
-    """The seed of one round of inputs, a hash of the folder's own.
+    """The seed of one round of inputs: a hash of the folder's seed and the round's number.
 
-    A machine that judges gets it: who knows one round's knows nothing of another's.
+    Machines that judge get only this: the seed of one round does not reveal another's.
     """
     return int(key_of(seed, number)[:15], 16)
 
@@ -105,17 +102,20 @@ def read_record(path: Path) -> StoredRecord | None:
 
 
 def write_atomic(path: Path, data: bytes) -> None:
-    """Write bytes so that the file is old or new, never half."""
+    """Write a file by renaming a complete temporary one onto it: readers see the old or the new contents.
+
+    Raises OSError that names `path`, not the temporary file.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and not path.is_file() and not path.is_dir():  # /dev/null stays a device
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     fresh = path.with_name(f".{path.name}.new")
     try:
-        fresh.unlink(missing_ok=True)  # it could be a link, in a folder of a student's
+        fresh.unlink(missing_ok=True)  # in a student's folder it could be a link
         fresh.write_bytes(data)
         os.replace(fresh, path)
     except OSError as problem:
-        problem.filename, problem.filename2 = str(path), None  # what a person knows
+        problem.filename, problem.filename2 = str(path), None  # the name that the user knows
         raise
     finally:
         with contextlib.suppress(OSError):
@@ -123,12 +123,12 @@ def write_atomic(path: Path, data: bytes) -> None:
 
 
 def write_rows(path: Path, rows: Iterable[Iterable[object]]) -> None:
-    """Rows as a CSV file, old or new."""
+    """Write rows as a CSV file, atomically."""
     write_atomic(path, csv_text(rows).encode("utf-8", "replace"))
 
 
 def key_of(*parts: object) -> str:
-    """One hash over everything that can change a grade; a part that is not bytes counts as its text."""
+    """One SHA-256 over all parts, each with its length; a part that is not bytes counts as its str()."""
     digest = hashlib.sha256()
     for part in parts:
         data = part if isinstance(part, bytes) else str(part).encode()
@@ -137,9 +137,9 @@ def key_of(*parts: object) -> str:
 
 
 def course_version() -> str:
-    """Hash of what makes a grade and its words.
+    """Hash of all code and data that a grade and its feedback depend on.
 
-    That is the Python of warplab and autograder, hints, hardware facts and page templates.
+    These are the Python files, hints, hardware facts and page templates of warplab and autograder.
     """
     digest = hashlib.sha256()
     for base in map(Path, (*warplab.__path__, *autograder.__path__)):
@@ -149,9 +149,9 @@ def course_version() -> str:
 
 
 def secret_seed(out: str | Path) -> int:
-    """The seed of this grading folder, drawn once, so that a second run gives the same grades.
+    """The seed of a grades folder, drawn once and kept in OUT/.seed, which only its owner can read.
 
-    It is kept in a file that only its owner can read.
+    It is kept so that a second run gives the same grades.
     """
     file = Path(out) / ".seed"
     if not file.exists():
@@ -159,7 +159,7 @@ def secret_seed(out: str | Path) -> int:
         handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(handle, f"{secrets.randbits(63)}\n".encode())
-        except OSError:  # a full disk, and an empty file would stand in the way of every later run
+        except OSError:  # a full disk; an empty file would make every later run fail
             file.unlink()
             raise
         finally:

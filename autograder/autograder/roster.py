@@ -1,4 +1,4 @@
-"""Who is in the class: a CSV file in nbgrader's own columns, Canvas's or Moodle's."""
+"""The roster: a CSV file of the class with nbgrader's own columns, Canvas's or Moodle's."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,8 @@ from autograder.discover import student_id
 from autograder.user_error import UserError
 
 FILE = "roster.csv"
-# a table's own column -> where our fields stand in it; Canvas's and Moodle's may have a column id, too
+# {column that tells which table it is: the columns of id, first_name, last_name, email, lms_user_id}; "id" is
+# last, as Canvas's and Moodle's tables may also have a column of that name
 TABLES = {
     "sis login id": ("sis login id", "", "student", "", "id"),  # Canvas, Gradebook, Export
     "identifier": ("email address", "", "full name", "email address", "identifier"),  # Moodle's worksheet
@@ -20,10 +21,11 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Person:
-    """One line of a roster. student: the id under which grades are kept, as the folder's name gives it.
+    """One line of a roster. student: the id under which grades are kept (discover.student_id).
 
     id: as the roster writes it. lms_user_id: the learning platform's number for this person. section and
-    sis_user_id are what Canvas has besides. participant: whether the number is surely that of Moodle's files.
+    sis_user_id are Canvas's. participant: whether lms_user_id is known to be the number in the names of
+    Moodle's files.
     """
 
     student: str
@@ -38,14 +40,15 @@ class Person:
 
     @property
     def names(self) -> set[str]:
-        """The name in the forms in which a platform's file may have it, of letters and digits alone."""
+        """The forms in which a platform's file names may have the person's name: letters and digits only."""
         first, last = letters(self.first_name), letters(self.last_name)
         parts = self.last_name.split(",")
         return {first + last, last + first, letters("".join(reversed(parts)))} - {""}
 
     @property
     def first_and_last(self) -> tuple[str, str]:
-        """For formgrader, of "Lovelace, Ada" as Canvas has it and "Ada Lovelace" as Moodle has it, too."""
+        """(first name, last name) for formgrader. Canvas and Moodle have both in one column, as "Lovelace,
+        Ada" and "Ada Lovelace"."""
         if self.first_name or " " not in self.last_name:
             return self.first_name, self.last_name
         if ", " in self.last_name:
@@ -56,14 +59,14 @@ class Person:
 
 
 def letters(name: str) -> str:
-    """A name without spaces, signs and capitals."""
+    """A name in lower case without spaces and punctuation, for comparing."""
     return re.sub(r"[\W_]", "", normalize("NFC", name)).casefold()
 
 
 def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
-    """{student: Person} of a file, or of roster.csv in the course folder where that is; {} without one.
+    """{student: Person} from `path`; by default from roster.csv in the course folder, {} without that file.
 
-    Raises UserError that names the file, the line and what is wrong in it.
+    Raises UserError that names the file, the line and the problem.
     """
     file = path or root / FILE
     if path is None and not file.exists():
@@ -76,7 +79,7 @@ def read_roster(path: Path | None, root: Path) -> dict[str, Person]:
     for line, row in read_rows(file, *((mark,) for mark in TABLES), wanted=wanted):
         person = _person(row, next(TABLES[mark] for mark in TABLES if mark in row))
         if not person.id:
-            continue  # Canvas has a line with the points possible, and its test student has no login
+            continue  # Canvas's line "Points Possible" and its test student have no login
         if person.student in people:
             raise UserError(f"{file}, line {line}: {person.id!r} stands there twice; keep one line")
         people[person.student] = person

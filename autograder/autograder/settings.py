@@ -1,6 +1,6 @@
-"""What rarely changes about `autograder grade`: `c.Grade.name = value` in nbgrader_config.py.
+"""The settings of `autograder grade`: `c.Grade.name = value` in nbgrader_config.py.
 
-On the command line `--Grade.name=value` goes before the file, as in nbgrader's own commands.
+On the command line `--Grade.name=value` overrides the file, as in nbgrader's own commands.
 """
 
 import contextlib
@@ -58,7 +58,11 @@ class Grade(Configurable):
         workers: int | None = None,
         unsafe: bool = False,
     ) -> Generator[Pool, None, None]:
-        """Where is judged: on a cluster, on machines elsewhere, or here. Raises UserError."""
+        """Where submissions are judged: a Dask cluster, machines that take parcels, or threads here.
+
+        scheduler, workers, unsafe: as the options of `autograder grade`. Raises UserError where two places
+        are named, and NoSandbox where none works here.
+        """
         if len([*filter(None, (scheduler, workers, self.parcels))]) > 1:
             raise UserError(
                 "--scheduler, --workers and Grade.parcels each name a place to judge; give one of them"
@@ -73,7 +77,7 @@ class Grade(Configurable):
 
 
 def grade_settings(root: Path, words: Iterable[str]) -> Grade:
-    """The settings of the course at ``root``, and over them ``words`` such as "--Grade.seed=5".
+    """The settings of the course at `root`, overridden by `words` such as "--Grade.seed=5".
 
     Raises UserError for words of another form, for unknown names and for values that a setting cannot have.
     """

@@ -1,4 +1,4 @@
-"""Tables of `autograder grade`."""
+"""What `autograder grade` prints at its end."""
 
 from pathlib import Path
 
@@ -10,11 +10,11 @@ from autograder.grade import Grading, Row
 from autograder.gradebook.changes import ChangedSet, read_changes
 from autograder.gradebook.export import figure
 from autograder.lookalikes import told_apart
-from autograder.user_error import some, tell
+from autograder.user_error import first_few, tell
 
 
 def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> None:
-    """Print the table of one assignment, what was taken over from an earlier run, and where the files are."""
+    """Print the table of one set, how many results are from earlier runs, and where the files are."""
     worth = ChangedSet.of(read_changes(grading.out), grading.assignment).worth
     console.print(grades_table(grading.assignment.notebook, sum(worth.values()), rows))
     old = sum(not row.fresh for row in rows)
@@ -23,13 +23,13 @@ def summary(console: Console, grading: Grading, rows: list[Row], out: Path) -> N
     if late := grading.without_time:
         cure = "their times belong into the file of --received, or take --Grade.exchange=True"
         told = f"{len(late)} have no time of arrival: nothing is taken off for lateness"
-        tell(console, f"{told}: {some(late)}; {cure}")
+        tell(console, f"{told}: {first_few(late)}; {cure}")
     tell(console, f"student code ran {grading.pool.isolation}")
     tell(console, f"{out}/grades.csv  {out}/feedback/  {out}/gradebook.db")
 
 
 def grades_table(notebook: str, most: float, rows: list[Row]) -> Table:
-    """One line a student: status, points of the `most` of the set, what is still open, why.
+    """One line a student: status, score, points still open, reason. most: the points of the set.
 
     A submission that was not graded shows no score.
     """

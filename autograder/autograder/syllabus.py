@@ -1,4 +1,4 @@
-"""A syllabus and its dates, from what chapters and sets say of their minutes, hours and points."""
+"""`autograder plan`: a dated syllabus, from the minutes, hours and points that chapters and sets state."""
 
 import re
 from collections.abc import Iterable
@@ -11,12 +11,12 @@ from autograder.layout import assignment_names, load_assignment
 from autograder.user_error import UserError
 from warplab.rendering import render
 
-ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # which chapters stay where not all fit
-TOGETHER = ((11, 12), (13, 14))  # in one week
-A_DAY = 8  # hours of a workshop
-GIVEN = 2  # weeks for a set
-STUDY = 7  # hours a week; with 6, twelve weeks have no room for sets 3 and 4
-BY_HAND = 5  # points of a set's last question
+ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # chapters by priority; the last go where not all fit
+TOGETHER = ((11, 12), (13, 14))  # chapters taught in one week
+HOURS_A_DAY = 8  # of a workshop
+WEEKS_A_SET = 2
+STUDY = 7  # default hours a week; with 6, twelve weeks have no room for sets 3 and 4
+BY_HAND = 5  # points of a set's last question, which a person grades
 MOST = {"--hours": 40, "--weeks": 30, "--study": 60}
 MINUTES = re.compile(r"\*\*Minutes\.\*\* (\d+) to read and run, and about (\d+) more")
 HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*(?: \(estimated; the stars? about ([\d.]+) more\))?")
@@ -24,7 +24,7 @@ HOURS = re.compile(r"\*\*About (an|[\d.]+) hours?\*\*(?: \(estimated; the stars?
 
 @dataclass(frozen=True)
 class TaughtChapter:
-    """hours: to read, run and solve its problems."""
+    """A chapter of the book. hours: to read and run it and to solve its problems."""
 
     number: int
     title: str
@@ -33,9 +33,9 @@ class TaughtChapter:
 
 @dataclass(frozen=True)
 class ProblemSet:
-    """chapter: after which it is given, 0 for the warm-ups. stars: the points of its starred tasks.
+    """A problem set. chapter: after which it is given, 0 for the warm-ups. stars: points of starred tasks.
 
-    hours: without those tasks, which take star_hours.
+    hours: without the starred tasks, which take star_hours. starred: whether the plan includes them.
     """
 
     name: str
@@ -54,7 +54,7 @@ class ProblemSet:
 
 @dataclass(frozen=True)
 class Plan:
-    """syllabus: Markdown. dates: CSV. left: of each set that is not given, why."""
+    """A finished plan. syllabus: Markdown. dates: CSV. left: {set that is left out: why}."""
 
     syllabus: str
     dates: str
@@ -63,7 +63,10 @@ class Plan:
 
 @dataclass(frozen=True)
 class Week:
-    """A week of a term, or an hour of a workshop. own: hours of a student's own time."""
+    """A week of a term, or an hour of a workshop. given, due: sets handed out and to be handed in.
+
+    own: hours that a student spends outside class.
+    """
 
     number: int
     date: date
@@ -74,7 +77,7 @@ class Week:
 
 
 def read_chapters(root: Path) -> list[TaughtChapter]:
-    """The chapters of the book, in order. Raises UserError where they are not here."""
+    """The chapters of the book, in order. Raises UserError where there are none, or one states no minutes."""
     found = []
     for path in sorted((root / "chapters").glob("[0-9][0-9]-*.md")):
         text = path.read_text(encoding="utf-8")
@@ -90,9 +93,9 @@ def read_chapters(root: Path) -> list[TaughtChapter]:
 
 
 def read_sets(root: Path) -> list[ProblemSet]:
-    """The released sets that say how long they take, with the stars' share by points if not told apart.
+    """The released sets that state how long they take, by the priority of their chapters (ORDER).
 
-    Those of the chapters that stay longest come first.
+    A set that does not state the hours of its starred tasks gets a share of its hours by their points.
     """
     found = []
     for name in assignment_names(root):
@@ -119,16 +122,20 @@ def read_sets(root: Path) -> list[ProblemSet]:
 
 
 def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
-    """A chapter a week. study: hours a week outside class, for the chapter and the sets. Raises UserError."""
-    check("--weeks", weeks)
-    check("--study", study)
+    """Plan a term with a chapter a week, from the day `begin`.
+
+    study: hours a week outside class, for the chapter and the sets. Raises UserError for numbers out of range
+    and where `study` is too short for a chapter.
+    """
+    check_range("--weeks", weeks)
+    check_range("--study", study)
     chapters = read_chapters(root)
     lessons = [tuple(one for one in chapters if one.number in pair) for pair in TOGETHER]
     lessons += [(one,) for one in chapters if one.number not in sum(TOGETHER, ())]
     kept = sorted(filter(None, lessons), key=lambda lesson: rank(lesson[0].number))[:weeks]
     kept.sort(key=lambda lesson: lesson[0].number)
     taught = {1 + place * weeks // len(kept): lesson for place, lesson in enumerate(kept)}
-    load = {week: sum(one.hours for one in taught.get(week, ())) for week in range(1, weeks + GIVEN)}
+    load = {week: sum(one.hours for one in taught.get(week, ())) for week in range(1, weeks + WEEKS_A_SET)}
     if study < (most := max(load.values())):
         raise UserError(
             f"--study {study:g}: a chapter alone takes up to {most + 0.05:.1f} hours a week; give more"
@@ -136,7 +143,7 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
     week_of = {0: 1} | {one.number: week for week, lesson in taught.items() for one in lesson}
 
     def placed(hours: float, weeks: range) -> bool:
-        """Whether they fit into those weeks, which then hold them."""
+        """Spread hours evenly over the weeks if each has room for its share; returns whether they fit."""
         share = hours / len(weeks)
         if any(load[week] + share > study for week in weeks):
             return False
@@ -149,7 +156,7 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
     opened: dict[ProblemSet, range] = {}
     for one in sets:
         first = week_of.get(one.chapter, 0)
-        open_for = range(first, first + (GIVEN if one.chapter else 1))
+        open_for = range(first, first + (WEEKS_A_SET if one.chapter else 1))
         if not first:
             left[one.name] = f"chapter {one.chapter} is not taught"
         elif open_for[-1] > weeks:
@@ -158,7 +165,7 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
             opened[one] = open_for
         else:
             left[one.name] = f"{study:g} hours a week have no room for it"
-    given = {  # stars in what room the sets have left
+    given = {  # starred tasks where the sets have left room
         replace(one, starred=placed(one.star_hours, open_for)): open_for for one, open_for in opened.items()
     }
     table = [
@@ -176,15 +183,15 @@ def term(root: Path, weeks: int, study: float, begin: date) -> Plan:
 
 
 def workshop(root: Path, hours: int, begin: date) -> Plan:
-    """An hour for a chapter, the rest for the sets. Raises UserError."""
-    check("--hours", hours)
+    """Plan a workshop: an hour for each chapter, the rest for the sets. Raises UserError."""
+    check_range("--hours", hours)
     by_number = {one.number: one for one in read_chapters(root)}
-    taught = sorted(sorted(by_number.keys() - {ORDER[-1]}, key=rank)[:hours])  # the last is for a term
+    taught = sorted(sorted(by_number.keys() - {ORDER[-1]}, key=rank)[:hours])  # ORDER's last: in terms only
     sets = [one for one in read_sets(root) if one.chapter in {0, *taught}]
     table = [
         Week(
             hour + 1,
-            begin + timedelta(days=hour // A_DAY),
+            begin + timedelta(days=hour // HOURS_A_DAY),
             (by_number[taught[hour]],) if hour < len(taught) else (),
         )
         for hour in range(hours)
@@ -192,19 +199,20 @@ def workshop(root: Path, hours: int, begin: date) -> Plan:
     return written("workshop", table, sets, {}, hours=hours)
 
 
-def check(option: str, value: float) -> None:
+def check_range(option: str, value: float) -> None:
     if not 1 <= value <= MOST[option]:
         raise UserError(f"{option} {value:g}: expected 1 to {MOST[option]}")
 
 
 def rank(chapter: int) -> int:
-    """The later, the sooner it goes where not all fit; first those of a course's own."""
+    """The position of a chapter in ORDER; chapters that a course has added come last."""
     return ORDER.index(chapter) if chapter in ORDER else len(ORDER)
 
 
 def written(
     kind: str, table: list[Week], sets: Iterable[ProblemSet], left: dict[str, str], **told: float
 ) -> Plan:
+    """Render a Plan. kind: "term" or "workshop". told: further variables of the template."""
     sets = sorted(sets, key=lambda one: one.name)
     text = render("autograder", "syllabus.md.j2", kind=kind, table=table, sets=sets, **told)
     rows: list[tuple[object, ...]] = [("date", "what", "which")]

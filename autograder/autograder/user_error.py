@@ -1,4 +1,4 @@
-"""What a person at the command line is meant to see: the one exception, and lines as they are."""
+"""What the user of the command line sees: the exception for it, and helpers to word and print messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class UserError(Exception):
-    """Something the user can put right. The message is one line: what, where, the limit, the next step.
+    """An error that the user can fix. The message is one line: what, where, the limit, the next step.
 
     status: exit status of the command.
     """
@@ -21,12 +21,12 @@ class UserError(Exception):
 
 
 def nothing_graded(assignment: str, out: Path) -> UserError:
-    """What to say where a command needs results, and there are none."""
+    """The error of a command that needs results where there are none."""
     return UserError(f"nothing is graded for {assignment} in {out}; run `autograder grade {assignment}`")
 
 
-def in_the_way(problem: BaseException) -> str:
-    """Of a file, a folder or a database that cannot be used, which and why."""
+def cause_of(problem: BaseException) -> str:
+    """Which file, folder or database cannot be used, and why, in words."""
     if isinstance(problem, OSError) and problem.filename:
         return f"cannot use {problem.filename}: {problem.strerror}"
     return str(getattr(problem, "orig", None) or problem)
@@ -41,20 +41,20 @@ def nearest(word: str, known: Iterable[str]) -> str:
     return f" (known: {', '.join(names)})" if names else ""
 
 
-def some(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
+def first_few(names: Sequence[str], most: int = 3, between: str = ", ") -> str:
     """ "ada, bob, eve and 4 more"."""
     return between.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def tell(console: Console, text: str) -> None:
-    """One line as it is: no markup, no wrapping."""
+    """Print one line without interpreting markup and without wrapping."""
     console.print(text, markup=False, soft_wrap=True)
 
 
 def tell_table(
     console: Console, headings: Sequence[str], rows: Iterable[Iterable[str]], title: str = ""
 ) -> None:
-    """A table of texts as they are, folded where they are long."""
+    """Print a table without interpreting markup; long texts are folded."""
     from rich.table import Column, Table
     from rich.text import Text
 

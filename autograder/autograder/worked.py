@@ -1,7 +1,7 @@
-"""After full marks: a worked solution, one other right answer, and what one would do next on a GPU.
+"""What a student sees after full marks: a worked solution, another right answer, the next step on a GPU.
 
-Made of solutions/ with its comments, where an instructor has it, of solutions/after.yml, and of the right
-answers of the corpus; nothing of it is in what students install.
+The sources are solutions/ and its after.yml, which only instructors have, and right answers of the test
+corpus; none of them is part of the package that students install.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,15 +22,16 @@ from autograder.user_error import UserError
 from warplab.rendering import render
 
 CORPUS = "autograder/tests/corpus"
-html: Callable[[str], Any] = create_markdown()  # of Markdown; tags in it are shown as text
+html: Callable[[str], Any] = create_markdown()  # Markdown to HTML; tags in the source are escaped
 
 
 @dataclass(frozen=True)
 class Worked:
-    """Of one graded cell.
+    """The worked solution of one graded cell. written: whether the cell is a written answer.
 
-    answer: code, or of a written answer HTML of prose with its rubric. another: another right answer, as
-    (HTML of what is different, code); None where the corpus has none. after: HTML of sentences.
+    answer: code; of a written answer HTML with the sample answer and its rubric. another: another right
+    answer, as (HTML of what is different, code); None where the corpus has none. after: HTML of what to do
+    next on a GPU.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Worked:
 
 
 def worked(root: Path, name: str) -> dict[str, Worked]:
-    """{grade id of a test cell or written answer: Worked} of a set; empty where its solution is not here."""
+    """{grade id of a test cell or written answer: Worked} of a set; {} where its solution is not here."""
     return dict(_of_cells(root, name))
 
 
@@ -63,9 +64,10 @@ def _of_cells(root: Path, name: str) -> Iterator[tuple[str, Worked]]:
 
 
 def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
-    """Of the right answers of another style the one least like `answer`, as `autograder similar` measures it.
+    """(what is different, code) of the right answer in the corpus that is least similar to `answer`.
 
-    Where none is a file, the first of those that edit the solution: the lines that it replaces, and by which.
+    Where the corpus has no such file, the first right edit of the solution: the lines that it replaces, and
+    the new ones. None without either. folder: the task's folder in the corpus.
     """
     files = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("correct_*.py"))]
     if files:
@@ -82,9 +84,10 @@ def another_answer(folder: Path, answer: str) -> tuple[str, str] | None:
 
 
 def write_worked(root: Path, assignment: Assignment, path: Path, grades: Path | None = None) -> None:
-    """The page of a whole set. UserError where its solution is not here.
+    """Write the page of worked solutions of a whole set to `path`.
 
-    grades: before the due date that the gradebook there has, extensions included, UserError, too.
+    grades: the folder whose gradebook knows the due date; None to write without asking for it. Raises
+    UserError before the due date, extensions included, and where the set's solution is not here.
     """
     found = worked(root, assignment.name)
     if not found:

@@ -1,7 +1,8 @@
-"""`autograder report`: one page on a whole class, for whoever teaches it.
+"""`autograder report`: one page on a whole class, for its instructor.
 
-overview      what the page says, counted from the stored results and the gradebook
-predictions   what students predicted, beside what is counted
-class_figures its plots
-class_page    the page, one file without scripts, and its links to the feedback pages
+overview      the data of the page, from the stored results and the gradebook
+predictions   what students predicted, beside the right counts
+class_figures the plots
+class_page    the page: one HTML file without scripts, with links to the feedback pages
+class_table   an optional page for the class: who has the best counts in one task, under pseudonyms
 """

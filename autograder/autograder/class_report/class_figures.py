@@ -1,4 +1,4 @@
-"""The plots of the class report, each with the numbers in words."""
+"""The plots of the class report; each plot's alt text has its numbers."""
 
 import statistics
 from collections.abc import Sequence
@@ -11,18 +11,18 @@ from warplab import plots
 from warplab.plots.responsive import on_phone, responsive
 from warplab.plots.theme import INK, legend
 
-SPREAD = 0.3  # of a row's height, over which its dots lie
+SPREAD = 0.3  # dots lie within this part of a row's height above and below its middle
 PARTS = (("all points", "full", "green"), ("some", "partial", "gold"), ("none", "none", "orange"))
 
 
 @responsive
 def scores(sets: Sequence[SetOverview]) -> plots.Figure:
-    """A dot a student and set, and the median: the share of the points that are judged so far."""
+    """A dot for each student in each set, at the share of the points judged so far; and the median."""
     shown = [one for one in sets if one.shares]
     figure, ax = plots.new(height=0.9 + 0.5 * len(shown))
     for row, one in enumerate(shown):
         shares = 100 * np.sort(np.array(list(one.shares.values())))
-        # neighbours in the order of points lie apart, the same on every run
+        # students with similar points get dots at different heights, the same in every run
         apart = SPREAD * (np.arange(len(shares)) * 0.618 % 1 - 0.5) * 2
         ax.plot(shares, row + apart, "o", color=plots.PALETTE["blue"], alpha=0.6, markersize=5, clip_on=False)
         median = statistics.median(shares)
@@ -41,7 +41,7 @@ def scores(sets: Sequence[SetOverview]) -> plots.Figure:
 
 @responsive
 def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
-    """Of each task the part of the class with all, some and none of its points, the hardest on top."""
+    """For each task a bar of the students with all, some and none of its points, the hardest task on top."""
     room = 0.55 if on_phone() else 0.36
     figure, ax = plots.new(height=1.3 + room * len(outcomes))
     left = np.zeros(len(outcomes))
@@ -69,7 +69,7 @@ def tasks(outcomes: Sequence[TaskOutcome]) -> plots.Figure:
 
 @responsive
 def times(timings: Sequence[TimedRow]) -> plots.Figure:
-    """Each timed kernel's time over the library's on the same device in the same run, with its interval."""
+    """Each timed kernel's time divided by the library's on the same device in the same run, with interval."""
     names = list(dict.fromkeys(one.task for one in timings))
     figure, ax = plots.new(height=1.1 + 0.5 * len(names))
     for row, name in enumerate(names):
@@ -90,6 +90,6 @@ def times(timings: Sequence[TimedRow]) -> plots.Figure:
 
 
 def name_rows(ax: Any, names: Sequence[str]) -> None:
-    """A row of the plot for each name, the first on top."""
+    """Label the rows of a plot, the first name on top."""
     ax.set_yticks(range(len(names)), names)
     ax.set_ylim(len(names) - 0.5, -0.5)

@@ -1,4 +1,4 @@
-"""The class report as one file: no script, nothing from elsewhere; links lead to the feedback pages."""
+"""The class report as one HTML file: no script, no request to a server; links lead to the feedback pages."""
 
 import os
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from autograder.similar import groups, similar_answers, threshold
 from warplab.rendering import render
 from warplab.tasks.feedback import CODE
 
-MOST_ROWS = 15  # rows of a rubric that a set's table has
-MOST_GROUPS = 5  # of similar answers that a set names
+MOST_ROWS = 15  # rubric rows in a set's table
+MOST_GROUPS = 5  # groups of similar answers named for a set
 
 
 def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> list[SetOverview]:
-    """Write the page on these sets (default: all that are graded). Raises UserError where nothing is."""
+    """Write the page on these sets (default: all graded ones). Raises UserError where nothing is graded."""
     for name in names:
-        load_assignment(root, name)  # complains of a name that is none
+        load_assignment(root, name)  # raises UserError for an unknown name
     found = read_standings(grades, names)
     assignments = {
         name: load_assignment(root, name) for name in dict.fromkeys(one.assignment for one in found)
@@ -57,7 +57,7 @@ def write_report(root: Path, names: Sequence[str], grades: Path, path: Path) -> 
 
 
 def figures(sets: Sequence[SetOverview]) -> dict[str, Any]:
-    """The plots that there is something to show for, as HTML of ours: matplotlib escapes what it writes."""
+    """{name: HTML} of the plots that have data. The HTML is trusted: matplotlib escapes the texts in it."""
     drawn: dict[str, Any] = {}
     if any(one.shares for one in sets):
         drawn["scores"] = scores(sets)._repr_html_()
@@ -72,7 +72,7 @@ def figures(sets: Sequence[SetOverview]) -> dict[str, Any]:
 def _index(
     sets: Sequence[SetOverview], assignments: dict[str, Assignment], grades: Path, folder: Path
 ) -> dict[str, dict[str, dict[str, str]]]:
-    """{student: {set: what stands there, and the address of the feedback page}}."""
+    """{student: {set: {"text": the cell's text, "address": of the feedback page, or ""}}}."""
     index: dict[str, dict[str, dict[str, str]]] = {}
     for one in sets:
         for standing in one.standings:
@@ -90,5 +90,5 @@ def _cell(standing: Standing) -> str:
 
 
 def _address(page: Path, folder: Path) -> str:
-    """Relative, so that the folder may be moved; "./" keeps a name with a colon from being a protocol."""
+    """A relative link, so that the folder may be moved; "./" keeps "a:b" from being read as a protocol."""
     return "./" + quote(os.path.relpath(page, folder), errors="surrogateescape")

@@ -1,6 +1,6 @@
-"""The table of a class, for those who want one: who counts least in one task, under other names.
+"""A ranking of a class in one task by what was counted or timed, under pseudonyms, for those who want one.
 
-Only what the judge counted enters it, and only of answers whose results are all right.
+It uses judged results only, and only of answers whose results are all right.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ TIMED = ("time.ratio", "times the time of the library on the same device")
 
 @dataclass(frozen=True)
 class Ranking:
-    """One row of the task. places: (pseudonym, what was counted in `case`), the least first."""
+    """The ranking in one rubric row. places: (pseudonym, the count or time in `case`), the least first."""
 
     title: str
     unit: str
@@ -35,7 +35,7 @@ class Ranking:
 
 
 def write_table(root: Path, task_name: str, grades: Path, page: Path) -> Path:
-    """Write the page on one task, and beside it a list of whose the names are. Returns the list's path.
+    """Write the page on one task, and beside it a CSV file {student: pseudonym}. Returns that file's path.
 
     Raises UserError for an unknown task, and where nobody's answer has all its results right.
     """
@@ -57,7 +57,7 @@ def write_table(root: Path, task_name: str, grades: Path, page: Path) -> Path:
 
 
 def pseudonyms(students: Iterable[str], seed: int) -> dict[str, str]:
-    """{student: name}, the same in every run with this folder's secret seed."""
+    """{student: pseudonym}, the same in every run with this grades folder's secret seed."""
     every = [f"{manner} {animal}" for manner in MANNERS.split() for animal in ANIMALS.split()]
     given: dict[str, str] = {}
     for student in sorted(students):
@@ -70,7 +70,10 @@ def pseudonyms(students: Iterable[str], seed: int) -> dict[str, str]:
 
 
 def rankings(task: Task, records: Records, names: Mapping[str, str]) -> list[Ranking]:
-    """A Ranking for each row that counts or times. Compared is one case, the one that most were judged on."""
+    """A Ranking for each row that counts or times, in the one case on which most students were judged.
+
+    records: the stored results. names: {student: pseudonym}.
+    """
     lines = {student: _lines(record, task.name) for student, record in records.items()}
     right = {
         student: of
@@ -100,6 +103,6 @@ def _ranking(task: Task, item, right, names) -> Ranking:
 
 
 def _counted(task: Task, key: str) -> tuple[str, str]:
-    """(counters, unit) of a structure row: the same for all its cases."""
+    """(counters, unit) that a structure row bounds; they are the same for all its cases."""
     bound = next(task.bounds_of(case)[key] for case in task.cases(0) if case.item == key)
     return bound.counter, bound.unit or bound.counter

@@ -1,4 +1,4 @@
-"""What the class report says, counted from what grading stored. No figure of a student's here becomes a 0."""
+"""The data of the class report, from the stored results. Points that are still open never count as 0."""
 
 import re
 import statistics
@@ -13,9 +13,9 @@ from autograder.lookalikes import told_apart
 from autograder.results import StoredRecord
 from warplab.tasks.rubric import explained_by
 
-LONGEST = 160  # characters of a pattern
+LONGEST = 160  # characters of a pattern (see pattern_of)
 MANY_ATTEMPTS = 10
-UNWRITTEN = "not written yet: "  # how scoring begins the reason of an untouched stub
+UNWRITTEN = "not written yet: "  # in the reason that scoring gives an untouched stub
 NUMBER = re.compile(r"-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?")
 OTHERS = re.compile(r" \(and \d+ more\)")
 Records = Mapping[str, StoredRecord]
@@ -24,9 +24,9 @@ Records = Mapping[str, StoredRecord]
 
 @dataclass(frozen=True)
 class RowFailure:
-    """One row of a rubric: how many lost points in it, of how many who wrote something.
+    """How one rubric row failed: `failed` of the `of` students who wrote something lost points in it.
 
-    pattern: the commonest; alike: how many had it.
+    pattern: the commonest reason (pattern_of). alike: how many students had that one.
     """
 
     task: str
@@ -39,7 +39,7 @@ class RowFailure:
 
 @dataclass(frozen=True)
 class TaskOutcome:
-    """One task of a set: how many got all points of what is judged, some, none; the mean share of points."""
+    """One task of a set: how many students got all, some, none of the judged points; the mean share (0-1)."""
 
     task: str
     full: int
@@ -50,7 +50,10 @@ class TaskOutcome:
 
 @dataclass(frozen=True)
 class TimedRow:
-    """One timed row of one student: its time over the library's on the same device, with its interval."""
+    """One timed row of one student: its time, and the ratio to the library's time on the same device.
+
+    low, high: the ratio's interval. seconds: the kernel's own time.
+    """
 
     task: str
     student: str
@@ -62,7 +65,7 @@ class TimedRow:
 
 @dataclass(frozen=True)
 class OpenCell:
-    """A cell whose points wait: for a GPU, or for a person."""
+    """A cell whose points are open: kind "ungraded" waits for a GPU, "manual" for a person."""
 
     cell: str
     kind: str
@@ -72,7 +75,10 @@ class OpenCell:
 
 @dataclass(frozen=True)
 class SetOverview:
-    """One set. shares: of the points judged so far, by student with a score. statuses: how many of each."""
+    """All about one set. statuses: {status: how many}. shares: {student: share of the points judged so far}.
+
+    rows: the failed rubric rows. work: the open cells. flags: (student, what to know about this grade).
+    """
 
     name: str
     title: str
@@ -92,7 +98,7 @@ class SetOverview:
 
 
 def overview(assignment: Assignment, standings: Sequence[Standing], records: Records) -> SetOverview:
-    """Everything about one set. standings: of this set alone."""
+    """Make the overview of one set. standings, records: of this set only."""
     verdicts = {student: record["verdict"] for student, record in records.items() if record["verdict"]}
     return SetOverview(
         assignment.name,
@@ -110,7 +116,7 @@ def overview(assignment: Assignment, standings: Sequence[Standing], records: Rec
 
 
 def _tasks(assignment: Assignment, standings: Sequence[Standing]) -> list[TaskOutcome]:
-    """The tasks, hardest first, timed cells on their own; answers for a person once no answer waits."""
+    """The tasks, hardest first. Timed cells are separate; written answers count once all are graded."""
     waiting = {work.cell for work in _work(standings) if work.kind == "manual"}
     names = {cell.grade_id: cell for cell in assignment.graded()}
     shares: defaultdict[str, list[float]] = defaultdict(list)
@@ -134,7 +140,7 @@ def _tasks(assignment: Assignment, standings: Sequence[Standing]) -> list[TaskOu
 
 
 def _lines(verdicts: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """(student, task, row) of every judged row."""
+    """Yield (student, task, row) for every judged rubric row."""
     for student, verdict in verdicts.items():
         for cell in verdict["cells"].values():
             for line in cell["lines"]:
@@ -158,7 +164,7 @@ def _rows(verdicts: Mapping[str, Mapping[str, Any]]) -> Iterator[RowFailure]:
 
 
 def pattern_of(line: Mapping[str, Any]) -> str:
-    """A row's reason without its case and its numbers: the same mistake reads alike whatever was drawn."""
+    """A row's reason without its case and its numbers, so that the same mistake on other inputs is equal."""
     reason = OTHERS.sub("", line["reason"], count=1)
     case = max((name for name in line["counters"] if reason.startswith(f"{name}: ")), key=len, default="")
     text = reason[len(case) + 2 :] if case else reason.partition(": ")[2] or reason
@@ -182,7 +188,7 @@ def _work(standings: Sequence[Standing]) -> list[OpenCell]:
 
 
 def _flags(records: Records) -> Iterator[tuple[str, str]]:
-    """(student, what a person should know of this grade). A similar answer is flagged elsewhere."""
+    """Yield (student, what to know about this grade). Similar answers are flagged by autograder.similar."""
     for student, shown in sorted(told_apart(records).items()):
         if shown != student:
             yield student, f"another name looks like this one: {shown}"

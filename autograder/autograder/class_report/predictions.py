@@ -1,4 +1,4 @@
-"""What a class predicted beside what is counted: read off the judge's notebooks, and worth no point."""
+"""What a class predicted, beside the right counts; read from the judged notebooks, worth no points."""
 
 import re
 import statistics
@@ -10,17 +10,20 @@ from autograder.layout import Assignment, beside_solutions
 from autograder.report.page import judged_notebooks
 from warplab.puzzles.prediction import HITS, how_far, text_of
 
-# a question as the released cell asks it: its key before a `...`
+# a question in the released cell: its key before a `...`
 KEY = re.compile(r"""(\([^()]*\)|"[^"]*"|\d+): \.\.\.""")
-SAID = r"\s*:\s*([^,{}\n#]{1,60})"  # and what stands there in a student's cell
+SAID = r"\s*:\s*([^,{}\n#]{1,60})"  # the answer behind the key in a student's cell
 WORD = re.compile(r"""(["'])([^"'\\]{1,40})\1""")
 NUMBER = re.compile(r"(-?\d{0,12}\.?\d{1,12}(?:e-?\d)?)\.?(?: ?([*/]) ?(\d{1,9}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """One question. said: the median, or of words the commonest. counted, hits (of them right or near): None
-    where solutions/predictions.yml does not have what is counted."""
+    """The answers to one question. said: the median of numbers, or the commonest word.
+
+    counted: the right answer. hits: how many were right or near. Both are None where
+    solutions/predictions.yml does not have the question.
+    """
 
     question: str
     students: int
@@ -30,7 +33,7 @@ class Predicted:
 
 
 def predictions(assignment: Assignment, root: Path, grades: Path) -> list[Predicted]:
-    """The questions that somebody has answered, those that most got wrong first."""
+    """The questions that somebody has answered, the one most often wrong first."""
     keys = [key for text in assignment.given() if "predict(" in text for key in KEY.findall(text)]
     answers: defaultdict[str, list[float | str]] = defaultdict(list)
     for _, cells in judged_notebooks(assignment, grades):
@@ -54,7 +57,7 @@ def _predicted(key: str, said: list[float | str], counted: dict[str, float | str
 
 
 def value_of(text: str) -> float | str | None:
-    """A number, a product or a quotient of two, or a word; None for anything else, which nobody computes."""
+    """The value of "3", "3 * 4", "3 / 4" or a quoted word. None for anything else: nothing is evaluated."""
     if word := WORD.fullmatch(text):
         return word[2].strip().casefold()
     if number := NUMBER.fullmatch(text.replace("_", "")):

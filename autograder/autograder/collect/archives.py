@@ -1,4 +1,4 @@
-"""Zip files, read in place: no path of an archive is used to write, and no size in it is believed."""
+"""Zip files, read in place: no path in an archive is written to, and no size stated in it is trusted."""
 
 import io
 import re
@@ -15,19 +15,23 @@ from typing import IO, Any
 import yaml
 
 from autograder.collect.handed_in import HandedIn, Owner, Refusal, is_notebook, is_request
-from autograder.collect.platforms import folder_around, named
+from autograder.collect.platforms import parse_name, top_folder
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
 
 GRADESCOPE = "submission_metadata.yml"
 MOST_FILES = 50_000  # in a class's archive
 MOST_INSIDE = 1_000  # in an archive that a student handed in
-PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # the others take as much memory as an archive says
+PLAIN = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others allocate as much memory as the archive states
 BROKEN = (zipfile.BadZipFile, NotImplementedError, RuntimeError, zlib.error, EOFError, ValueError, OSError)
 
 
 def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
-    """What the archive of a class holds; unfit parts of it as refusals. UserError if it cannot be read."""
+    """Yield what the archive of a class holds; parts that cannot be taken have `refused` set.
+
+    wanted: the notebook's file name. pattern: as platforms.parse_name(). Raises UserError if the archive
+    cannot be read.
+    """
     try:
         archive = zipfile.ZipFile(path)
         members = archive.infolist()
@@ -38,7 +42,7 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
             f"{path} holds {len(members):,} files, the limit is {MOST_FILES:,}; give a folder instead"
         )
     files = [one for one in members if not one.is_dir()]
-    around = folder_around(one.filename for one in files if "__MACOSX" not in one.filename)
+    around = top_folder(one.filename for one in files if "__MACOSX" not in one.filename)
     if about := [one for one in files if one.filename == str(PurePosixPath(around, GRADESCOPE))]:
         yield from gradescope(archive, about[0], files, wanted)
         return
@@ -49,7 +53,10 @@ def in_archive(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iter
 def gradescope(
     archive: zipfile.ZipFile, about: zipfile.ZipInfo, files: Iterable[zipfile.ZipInfo], wanted: str
 ) -> Iterator[HandedIn]:
-    """Gradescope's "Export Submissions", a folder for each submission, and a list of whose and when."""
+    """Yield what Gradescope's "Export Submissions" holds: a folder for each submission.
+
+    about: the list of each submission's owners and time. Raises UserError if it has another format.
+    """
     try:
         listed = yaml.safe_load(content(archive, about))
         known = {
@@ -69,7 +76,7 @@ def gradescope(
 
 
 def _owners(one: dict[str, Any]) -> list[Owner]:
-    """Whom Gradescope's list names for a folder; nobody, where it does not."""
+    """The students that Gradescope's list names for a folder; one empty Owner where it names nobody."""
     found = ((who.get(":sid") or "", who.get(":email") or "") for who in one[":submitters"])
     return [Owner(str(number or email), str(email)) for number, email in found] or [Owner()]
 
@@ -77,9 +84,12 @@ def _owners(one: dict[str, Any]) -> list[Owner]:
 def by_name(
     place: str, read: Callable[[], bytes], wanted: str, pattern: re.Pattern[str] | None, around: str = ""
 ) -> Iterator[HandedIn]:
-    """A student's file, as its name says; of an archive the files in it, where there are any."""
+    """Yield a student's file, with the owner that its name tells; for a zip archive, the files in it.
+
+    place: its path. read: returns its bytes, or raises Refusal. pattern, around: as platforms.parse_name().
+    """
     try:
-        owner, file, order, note = named(place, pattern, around)
+        owner, file, order, note = parse_name(place, pattern, around)
     except Refusal as problem:
         yield HandedIn(Owner(student=place[:60]), place, refused=str(problem))
         return
@@ -98,7 +108,10 @@ def by_name(
 
 
 def of_kind(one: HandedIn, file: str, wanted: str) -> HandedIn:
-    """A file by its name: only notebooks are read, and those that macOS adds to an archive are none."""
+    """`one` with `read`, `named` and `asks` set by the file's name: only notebooks and requests are read.
+
+    A file in the __MACOSX folder that macOS adds to an archive is neither.
+    """
     notebook = file.lower().endswith(".ipynb") and "__MACOSX" not in PurePosixPath(one.place).parts
     own, asks = notebook and is_notebook(file, wanted), is_request(file)
     return replace(one, read=one.read if notebook or asks else None, named=own, asks=asks)
@@ -117,7 +130,7 @@ def _members(read: Callable[[], bytes]) -> list[tuple[int, str]]:
 
 
 def _member(read: Callable[[], bytes], number: int) -> bytes:
-    """One file of an archive that a student handed in, which is not kept between two of them."""
+    """One file of an archive that a student handed in. The archive is read anew for each, to save memory."""
     try:
         with zipfile.ZipFile(io.BytesIO(read())) as archive:
             return content(archive, archive.infolist()[number])
@@ -126,7 +139,7 @@ def _member(read: Callable[[], bytes], number: int) -> bytes:
 
 
 def content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
-    """The bytes of one plain file of at most MAX_BYTES. Raises Refusal."""
+    """The bytes of one regular file of at most MAX_BYTES. Raises Refusal."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         raise Refusal("a link or another thing that is no plain file")
@@ -142,7 +155,7 @@ def content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
 
 
 def at_most(file: IO[bytes]) -> bytes:
-    """All of a file, unless it is larger than a notebook may be."""
+    """The bytes of a file. Raises Refusal if it is larger than a notebook may be."""
     data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise Refusal(f"it has more than {MAX_BYTES // 2**20} MiB: clear all outputs and save again")

@@ -1,4 +1,4 @@
-"""What `autograder collect` was asked, checked, and what it prints."""
+"""Checks the options of `autograder collect`, and words what it prints."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from autograder.collect.intake import TAKEN, Collection
 from autograder.collect.platforms import checked_pattern
 from autograder.collect.repositories import PROTOCOLS
 from autograder.receipt import received_times, utc
-from autograder.user_error import UserError, some
+from autograder.user_error import UserError, first_few
 
 
 def options(pattern: str | None, protocol: str, deadline: str | None) -> CollectOptions:
@@ -23,9 +23,9 @@ def options(pattern: str | None, protocol: str, deadline: str | None) -> Collect
 
 
 def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> Iterator[str]:
-    """What is said below the table: counts, each file that was not taken, what comes next.
+    """The lines below the table: counts, each file that was not taken, the next step.
 
-    shown: a path as one reads it.
+    shown: shortens a path for printing.
     """
     counts = Counter(row.state for row in found.rows if row.state != "nothing")
     yield (
@@ -41,10 +41,10 @@ def told(found: Collection, assignment: str, shown: Callable[[Path], Path]) -> I
     times = shown(found.times)
     if found.names:
         yield (
-            f"whose is what nobody was found for? Enter it in {shown(found.names)}, several with ; between, "
-            "and collect again"
+            f"files of an unknown student are listed in {shown(found.names)}: enter whose they are there "
+            "(several students with ; between) and collect again"
         )
     if found.late:
-        yield f"late without a time: {some(found.late)}; enter the times in {times}, or nothing is taken off"
+        yield f"late without a time: {first_few(found.late)}; enter times in {times}, or nothing is taken off"
     timed = f" --received {times}" if found.late or received_times(found.times) else ""
     yield f"next: autograder grade {assignment}{timed}"

@@ -1,4 +1,4 @@
-"""What a source found: each file in it, whose it is, and why one cannot be taken."""
+"""What a source yields: each file, whose it is, and why it cannot be taken if so."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,13 +11,14 @@ LONGEST = 255  # bytes of a folder's name
 
 
 class Refusal(Exception):
-    """Why something cannot be taken in. The message goes into the table."""
+    """A file cannot be taken. The message says why, and goes into the table."""
 
 
 @dataclass(frozen=True)
 class CollectOptions:
-    """pattern: of other file names. protocol: how repositories are fetched. deadline: the last commit that
-    its author dated before this time, in UTC, counts.
+    """Options of `collect`. pattern: parses file names that no platform makes (see platforms.parse_name()).
+
+    protocol: how repositories are fetched. deadline: the last commit dated before this time counts, in UTC.
     """
 
     pattern: Pattern[str] | None = None
@@ -27,9 +28,10 @@ class CollectOptions:
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose it is said to be. student: an id; or a platform's name and number for the person.
+    """Whom a source names as a file's owner: by a student id, or by a platform's name and number.
 
-    by_number: whether the number is the person's own (Canvas) and not one for this assignment (Moodle).
+    by_number: whether the number belongs to the person (Canvas) and not to this assignment alone (Moodle).
+    All fields are empty where the source names nobody.
     """
 
     student: str = ""
@@ -43,12 +45,12 @@ class Owner:
 
 @dataclass(frozen=True)
 class HandedIn:
-    """One file. read: gives the bytes of a notebook, or raises Refusal. place: where it was found.
+    """One file that was found at `place`. read: returns its bytes, or raises Refusal; None if it is not read.
 
-    named: whether it has the set's own file name; another notebook counts where none has, if it holds the
-    set's cells. order: of several of one person the largest counts. received: in UTC, where whoever collects
-    knows it. refused: why there is nothing to read. asks: whether it is no notebook, but asks for a regrade.
-    others: who handed it in together with the owner.
+    named: whether it has the set's own file name; where no file of a student has, one with the set's cells
+    counts. order: of one student's files the largest counts. received: time of arrival in UTC, if known.
+    refused: why there is nothing to read. asks: whether it is a request for a regrade, not a notebook.
+    others: the students who handed it in together with the owner.
     """
 
     owner: Owner
@@ -64,18 +66,18 @@ class HandedIn:
 
 
 def is_notebook(name: str, wanted: str) -> bool:
-    """Whether a file's name is the wanted one, or what Canvas or a browser makes of a second upload of it."""
+    """Whether a file has the wanted name, also as Canvas or a browser alters it for a second upload."""
     stem = escape(wanted.removesuffix(".ipynb"))
     return fullmatch(rf"{stem}(-\d{{1,4}}| ?\(\d{{1,4}}\))?\.ipynb", PurePosixPath(name).name) is not None
 
 
 def is_request(name: str) -> bool:
-    """Whether a file asks for a regrade, by its name or by what a platform makes of it."""
+    """Whether a file is a request for a regrade, by its name: regrade.md, also as platforms alter it."""
     return fullmatch(r"regrade(-\d{1,4}| ?\(\d{1,4}\))?\.md", PurePosixPath(name).name) is not None
 
 
 def unfit(student: str) -> str:
-    """Why this cannot be the name of a student's folder; "" if it can."""
+    """Why `student` cannot be the name of a student's folder; "" if it can."""
     if any(sign in student for sign in "/\\\0"):
         return f"{student[:60]!r} leads out of the folder"
     if student in UNFIT or student.startswith((".", "__")):

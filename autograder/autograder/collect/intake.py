@@ -1,4 +1,4 @@
-"""Whose each notebook is, which of several counts, and what is written into submitted/."""
+"""Decides whose each notebook is and which of several counts, and writes it into submitted/."""
 
 import os
 import re
@@ -22,7 +22,7 @@ NOBODY = "(nobody)"
 REQUEST, LONGEST_REQUEST = "regrade.md", 20_000
 TAKEN = ("new", "replaced", "unchanged")
 Left = dict[int, tuple[str, str]]
-"""{id of what was handed in: (place, why it was not taken)}"""
+"""{id() of a HandedIn: (place, why it was not taken)}"""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Collected:
 
 @dataclass(frozen=True)
 class Collection:
-    """What one run found: every file was taken, and is a row's, or was left, with the reason.
+    """The result of one run: every file was either taken, and has a row, or is in `left`.
 
-    taken: how many files; what a group handed in is one. left: (place, why). times: the file with the times
-    of arrival. late: who is marked late and has no time.
-    names: a file to fill in, place and student, with what seems to be work and says nobody's name.
-    asking: who asks for a regrade.
+    taken: how many files were taken; a group's counts once. left: (place, why it was not taken). times: the
+    CSV file with the times of arrival. late: students who are marked late but have no time.
+    names: a CSV file to fill in (place, student) with the notebooks whose student is unknown; None if there
+    are none. asking: students who ask for a regrade.
     """
 
     rows: list[Collected]
@@ -57,12 +57,12 @@ class Collection:
 def collect(
     source: Path, assignment: Assignment, into: Path, roster: Mapping[str, Person], options: CollectOptions
 ) -> Collection:
-    """Bring in all that lies at `source`.
+    """Take in all notebooks at `source`; an error with one becomes that student's row.
 
-    Whatever is wrong with one thing is that student's line. Writes INTO/<student>/<set>/<notebook> and
-    INTO/<set>.received.csv, in which times that an earlier run knew of the same notebook stay. Whose a file
-    is that does not say so is read in INTO/<set>.names.csv, where what nobody has claimed is entered; of
-    several who handed it in together, with ; between them.
+    Writes INTO/<student>/<set>/<notebook>, and the times of arrival into INTO/<set>.received.csv, which keeps
+    times from earlier runs for unchanged notebooks. Files that do not tell their student are listed in
+    INTO/<set>.names.csv; the names that a person enters there (a group's with ; between) are used by the
+    next run.
     """
     names_file, times_file = (into / f"{assignment.name}.{what}.csv" for what in ("names", "received"))
     names = read_places(names_file)
@@ -71,7 +71,7 @@ def collect(
     mine, rows, unclaimed = _by_student(things, names, roster, left)
     times = received_times(times_file) if times_file.exists() else {}
     waiting = without_time(times_file) if times_file.exists() else []
-    into.mkdir(mode=0o700, parents=True, exist_ok=True)  # everybody's work lies in it
+    into.mkdir(mode=0o700, parents=True, exist_ok=True)  # private: it holds every student's work
     late, asking, places = [], [], read_places(into / f"{assignment.name}.places.csv")
     for student, everything in mine.items():
         found = [one for one in everything if not one.asks]
@@ -82,12 +82,12 @@ def collect(
             continue
         row, one = _take_in(student, found, assignment, into)
         rows.append(row)
-        _beside(found, one, row, assignment.filename, left)
+        _reject(found, one, row, assignment.filename, left)
         if one:
             taken.add(id(one))
             place = guard(written_out(one.place))
-            places.pop(place, None)  # the newest stands last
-            if not names.get(place) and not one.others:  # else the name there is not this student's
+            places.pop(place, None)  # so that the newest is the last line
+            if not names.get(place) and not one.others:  # neither claimed by a person nor a group's
                 places[place] = guard(row.student)
         if one and one.received is not None:
             times[guard(row.student)] = one.received
@@ -110,7 +110,7 @@ def collect(
 
 
 def _nothing(people: Iterable[Person], into: Path, assignment: Assignment) -> Iterator[Collected]:
-    """The rows of those who have nothing at this source."""
+    """A row for each person of the roster who has nothing at this source."""
     for one in people:
         before = os.path.exists(into / one.id / assignment.name / assignment.filename)
         why = "nothing here; what was collected before stays" if before else "nothing handed in"
@@ -120,7 +120,10 @@ def _nothing(people: Iterable[Person], into: Path, assignment: Assignment) -> It
 def _by_student(
     things: Iterable[HandedIn], names: Mapping[str, str], roster: Mapping[str, Person], left: Left
 ) -> tuple[dict[str, list[HandedIn]], list[Collected], list[str]]:
-    """What is each student's; of the rest rows, and the places that nobody has claimed."""
+    """({student: what they handed in}, rows for files of no known student, places of those files).
+
+    names: {place: students that a person entered in names.csv}. Fills `left`.
+    """
     rows: list[Collected] = []
     unclaimed: list[str] = []
     mine: defaultdict[str, list[HandedIn]] = defaultdict(list)
@@ -133,9 +136,9 @@ def _by_student(
             except Refusal as problem:
                 who = str(owner)
                 why = one.refused or ("" if who else one.note) or str(problem)
-                left[id(one)] = legible(one.place), why
+                left[id(one)] = shown_place(one.place), why
                 if one.read or one.refused:
-                    rows.append(Collected(legible(who) or NOBODY, "refused", *left[id(one)]))
+                    rows.append(Collected(shown_place(who) or NOBODY, "refused", *left[id(one)]))
                 if one.read:
                     unclaimed.append(place)
     return mine, rows, unclaimed
@@ -144,34 +147,34 @@ def _by_student(
 def _request(
     student: str, found: list[HandedIn], assignment: Assignment, into: Path, left: Left
 ) -> HandedIn | None:
-    """Keep the newest file of a student that asks for a regrade beside the work; of others say why not."""
+    """Write a student's newest request for a regrade beside the notebook, and return it; fills `left`."""
     newest, taken = max((one.order for one in found), default=()), None
     for one in found:
         try:
             if one.order != newest or taken or one.read is None:
                 raise Refusal("another file that asks for a regrade is newer")
             target = into / student / assignment.name / REQUEST
-            _before(target, into)
+            _collected_before(target, into)
             write_atomic(target, one.read()[:LONGEST_REQUEST])
             taken = one
         except Refusal as problem:
-            left[id(one)] = legible(one.place), str(problem)
+            left[id(one)] = shown_place(one.place), str(problem)
     return taken
 
 
 def write_places(file: Path, known: Mapping[str, str]) -> None:
-    """INTO/<set>.names.csv, and INTO/<set>.places.csv, of which `give-back` makes names of files."""
+    """Write {place: student} as INTO/<set>.names.csv or INTO/<set>.places.csv, which `give-back` reads."""
     write_rows(file, [("file", "student"), *known.items()])
 
 
 def read_places(file: Path) -> dict[str, str]:
-    """{place: student} of such a file; {} where there is none."""
+    """{place: student} from such a file; {} where there is none."""
     rows = read_rows(file, ("file", "student")) if file.exists() else ()
     return {row["file"]: row["student"] for _, row in rows}
 
 
 def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
-    """The name of the folder. Raises Refusal."""
+    """The name of the owner's folder in submitted/. Raises Refusal where the roster does not decide it."""
     if not str(owner):
         raise Refusal("its name says no student")
     if owner.student:
@@ -210,15 +213,15 @@ def _student(owner: Owner, roster: Mapping[str, Person]) -> str:
 def _take_in(
     student: str, found: list[HandedIn], assignment: Assignment, into: Path
 ) -> tuple[Collected, HandedIn | None]:
-    """Write the one notebook that counts. Returns its line, and which it is."""
-    name, place = student_id(student), legible(found[-1].place)
+    """Write the one notebook of a student that counts. Returns its row, and the notebook unless refused."""
+    name, place = student_id(student), shown_place(found[-1].place)
     try:
         one = _newest(found, assignment)
-        place = legible(one.place)
-        assert one.read is not None  # _newest gives no other
+        place = shown_place(one.place)
+        assert one.read is not None  # _newest() returns only files that are read
         data = one.read()
         target = into / student / assignment.name / assignment.filename
-        if (before := _before(target, into)) != data:
+        if (before := _collected_before(target, into)) != data:
             write_atomic(target, data)
         state = "unchanged" if before == data else "new" if before is None else "replaced"
         other = "" if one.named else f"its name is not {assignment.filename}; taken by its cells"
@@ -231,6 +234,7 @@ def _take_in(
 
 
 def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
+    """The one notebook among a student's files that counts. Raises Refusal where none or several could."""
     notebooks = [one for one in found if one.read is not None]
     readable = [one for one in notebooks if one.named] or [
         one for one in notebooks if _holds(one, assignment)
@@ -239,7 +243,7 @@ def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
         raise Refusal(f"{len(notebooks)} people of this name handed in: add their numbers to the roster")
     if not readable:
         told = [one.refused for one in found if one.refused]
-        others = ", ".join(legible(Path(one.place).name) for one in found[:3])
+        others = ", ".join(shown_place(Path(one.place).name) for one in found[:3])
         raise Refusal(told[-1] if told else f"no {assignment.filename}; found {others}")
     last = max(one.order for one in readable)
     newest = [one for one in readable if one.order == last]
@@ -249,7 +253,7 @@ def _newest(found: list[HandedIn], assignment: Assignment) -> HandedIn:
 
 
 def _holds(one: HandedIn, assignment: Assignment) -> bool:
-    """Whether a notebook, by whatever name, has the cells of this set. It is not parsed here."""
+    """Whether a file contains the grade ids of this set's cells; it is searched as bytes, not parsed."""
     assert one.read is not None
     try:
         data = one.read()
@@ -258,8 +262,8 @@ def _holds(one: HandedIn, assignment: Assignment) -> bool:
     return all(re.search(rb'"grade_id": ?"%b"' % re.escape(key).encode(), data) for key in assignment.cells)
 
 
-def _beside(found: list[HandedIn], taken: HandedIn | None, row: Collected, wanted: str, left: Left) -> None:
-    """Of one student's files those that were not taken, and why."""
+def _reject(found: list[HandedIn], taken: HandedIn | None, row: Collected, wanted: str, left: Left) -> None:
+    """Enter in `left` why each of a student's files was not taken; collect() ignores the one that was."""
     for one in found:
         why = one.refused or (
             row.why if not taken
@@ -267,11 +271,11 @@ def _beside(found: list[HandedIn], taken: HandedIn | None, row: Collected, wante
             else "an earlier upload" if one.order < taken.order
             else f"not named {wanted}"
         )  # fmt: skip
-        left[id(one)] = legible(one.place), why
+        left[id(one)] = shown_place(one.place), why
 
 
-def _before(target: Path, into: Path) -> bytes | None:
-    """What was collected before. Raises Refusal where a link would have us write elsewhere."""
+def _collected_before(target: Path, into: Path) -> bytes | None:
+    """The bytes that an earlier run wrote to `target`, or None. Raises Refusal if a link leads elsewhere."""
     for path in (target, target.parent, target.parent.parent):
         if path.is_symlink():
             raise Refusal(f"{path.relative_to(into)} in {into} is a link: remove it")
@@ -279,12 +283,12 @@ def _before(target: Path, into: Path) -> bytes | None:
 
 
 def write_times(file: Path, times: Mapping[str, datetime], late: Iterable[str]) -> None:
-    """The file that `autograder grade --received` reads. late: whose time a person has to enter."""
+    """Write the file that `autograder grade --received` reads. late: students whose time is to be entered."""
     rows = [(student, f"{times[student].isoformat()}Z", "") for student in times]
     rows += [(guard(student), "", f"{LATE}: enter the time") for student in late]
     write_rows(file, [("student", "time", "note"), *sorted(rows)])
 
 
-def legible(text: str) -> str:
-    """A place as a table may show it."""
+def shown_place(text: str) -> str:
+    """A place as the table shows it: printable, and cut to 120 characters."""
     return written_out(text).replace("~~", "~")[:120]

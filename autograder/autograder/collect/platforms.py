@@ -1,8 +1,8 @@
-"""The names under which Canvas and Moodle put students' files into their archives.
+"""Parses the names that Canvas and Moodle give students' files in their archives.
 
-Canvas (lib/content_zipper.rb): NAME[_LATE]_USER_UPLOAD_FILE, the name in small letters without signs, such as
-`lovelaceada_LATE_1234_56789_ps04_matmul-1.ipynb`; anonymous grading has anon_CODE in its place. What was
-typed there is NAME[_LATE]_USER_text.html, or _link.html.
+Canvas (lib/content_zipper.rb): NAME[_LATE]_USER_UPLOAD_FILE, the name in lower case letters only, such as
+`lovelaceada_LATE_1234_56789_ps04_matmul-1.ipynb`; with anonymous grading it is anon_CODE. Text typed into
+Canvas is NAME[_LATE]_USER_text.html, or _link.html.
 Moodle (mod/assign/classes/downloader.php): FULL NAME_NUMBER_assignsubmission_PLUGIN/FILE, with folders or
 with _ before the file, PLUGIN being file or onlinetext. The number is the participant's in this assignment,
 as in the grading worksheet; a group has its name and its own number, "Default group" has none.
@@ -24,25 +24,25 @@ LATE, NAMELESS = "late, says Canvas", "graded anonymously, Canvas gave no name"
 MOODLE = re.compile(
     r"(?P<name>[^/]+?)(?:_(?P<number>\d+))?_assignsubmission_[a-z]+(?:_?/(?:.*/)?|_)(?P<file>[^/]+)"
 )
-BLIND = "Participant"  # everybody's name in Moodle's anonymous submissions
+BLIND = "Participant"  # the name of everybody in Moodle's anonymous submissions
 LONGEST = 1000  # characters of a path
 Named = tuple[Owner, str, tuple[int | str, ...], str]
-"""(whose, the file's own name, its place among several of one person, a note)."""
+"""(owner, the file's own name, sort key among one person's files, a note)."""
 
 
-def folder_around(paths: Iterable[str]) -> str:
-    """The folder in which all of an archive lies; "" where there is none. Hidden files do not count."""
+def top_folder(paths: Iterable[str]) -> str:
+    """The one folder that contains everything in an archive; "" without one. Hidden files are ignored."""
     every = [PurePosixPath(path).parts for path in paths]
     first = {parts[0] if len(parts) > 1 else "" for parts in every if parts and not parts[-1].startswith(".")}
     return first.pop() if len(first) == 1 else ""
 
 
-def named(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -> Named:
-    """What a path in an archive says; an Owner without a name where it says nobody's.
+def parse_name(path: str, pattern: re.Pattern[str] | None = None, around: str = "") -> Named:
+    """What a path in an archive tells of its file; an empty Owner where it names nobody.
 
-    pattern: in place of all we know, with the groups student_id and file_id, and perhaps timestamp, as in
-    nbgrader's zip_collect. around: as folder_around() says. Whose a file is says the first name below that
-    alone: what follows the student chose. Raises Refusal for a path that tries to lead elsewhere.
+    pattern: used instead of the platforms' formats; has the groups student_id and file_id, perhaps timestamp,
+    as in nbgrader's zip_collect. around: the archive's top_folder(). Only the first name below that tells the
+    owner, as the student chose the rest of the path. Raises Refusal for a path that leads out of the archive.
     """
     parts = PurePosixPath(path).parts
     if len(path) > LONGEST or "\\" in path or path.startswith("/") or ".." in parts or "\0" in path:
@@ -75,7 +75,7 @@ def _by_pattern(found: re.Match[str], name: str) -> Named:
 
 
 def checked_pattern(text: str) -> re.Pattern[str]:
-    """--pattern, compiled. Raises UserError with what it lacks."""
+    """Compile --pattern. Raises UserError if it is not a regular expression or lacks a group."""
     try:
         pattern = re.compile(text)
     except re.error as problem:

@@ -1,8 +1,8 @@
-"""Git repositories of students, without a working tree: one file is read out of one commit.
+"""Students' git repositories, read without a working tree: one file out of one commit.
 
-So nothing of a repository runs or is followed: no hook, filter (Git LFS is one), submodule or symbolic link.
-A commit's date is what its author's machine said. Only the server knows when a commit arrived: let the list
-say `commit` and `time`, from the server's log of pushes, where the minute matters.
+So nothing in a repository runs or is followed: no hook, filter (such as Git LFS), submodule or symbolic link.
+A commit's date is set by its author's machine; only the server knows when a commit arrived. Where the minute
+matters, the list should have the columns `commit` and `time`, from the server's log of pushes.
 """
 
 import contextlib
@@ -25,13 +25,13 @@ from autograder.receipt import utc
 from autograder.user_error import UserError
 from autograder.validate.validate import MAX_BYTES
 
-SECONDS = 120  # for one command
-LARGEST, MEMORY = 256 * 2**20, 4 * 2**30  # of one file that git writes, of git itself
+SECONDS = 120  # time limit of one git command
+LARGEST, MEMORY = 256 * 2**20, 4 * 2**30  # bytes of one file that git writes, bytes of its memory
 COMMIT = re.compile(r"[0-9a-f]{7,64}")
 PROTOCOLS = ("https", "ssh", "file")
 CLASSROOM = ("github_username", "student_repository_url")
 LFS = b"version https://git-lfs"
-NEVER = {  # what a repository, or a server, could make git do
+SETTINGS = {  # each turns off something that a repository or a server could make git do
     "core.hooksPath": "/dev/null",
     "core.fsmonitor": "false",
     "core.symlinks": "false",
@@ -49,7 +49,7 @@ NEVER = {  # what a repository, or a server, could make git do
 def in_repositories(
     listed: Path, assignment: Assignment, protocol: str, deadline: datetime | None
 ) -> Iterator[HandedIn]:
-    """What the repositories of a CSV file hold, as rows_of() says."""
+    """Yield the notebooks and requests in the repositories that a CSV file lists (format: rows_of())."""
     for owner, address, commit, received in _listed(listed, protocol):
         student = owner.student
         try:
@@ -64,10 +64,10 @@ def in_repositories(
 
 
 def rows_of(file: Path, protocol: str) -> Iterator[tuple[int, dict[str, str]]]:
-    """(line number, {student, repository, perhaps login, commit and time}) of a list of repositories.
+    """Yield (line number, {student, repository, perhaps login, commit and time}) from a list of repositories.
 
-    It has these columns; or it is the table of grades that GitHub Classroom offers, whose addresses are taken
-    for ssh where that is asked for: its repositories are private.
+    The file has these columns, or is the table of grades that GitHub Classroom offers. Classroom's https
+    addresses become ssh ones if that is the protocol, as its repositories are private.
     """
     wanted = "that names the columns student and repository, or is GitHub Classroom's table of grades"
     for line, row in read_rows(file, ("student", "repository"), CLASSROOM, wanted=wanted):
@@ -99,7 +99,10 @@ def _listed(file: Path, protocol: str) -> list[tuple[Owner, str, str, datetime |
 def from_repository(
     address: str, assignment: Assignment, protocol: str, commit: str, deadline: datetime | None
 ) -> tuple[bytes, bytes, str]:
-    """(the notebook, what asks for a regrade, which commit they are of). Raises Refusal."""
+    """(the notebook, the request for a regrade or b"", a note on which commit was read). Raises Refusal.
+
+    commit: "" for the latest one, or the last one dated before the deadline if there is one.
+    """
     if protocol != "file" and not address.startswith(f"{protocol}://"):
         raise Refusal(f"its address does not begin with {protocol}://; --protocol says which are fetched")
     with tempfile.TemporaryDirectory(prefix="collect-") as folder:
@@ -130,7 +133,7 @@ def from_repository(
 
 
 def _blob(asked: Callable[..., bytes], entry: list[str]) -> bytes:
-    """The file that an entry of `git ls-tree -l` names. Raises Refusal."""
+    """The bytes of the file that an entry of `git ls-tree -l` names. Raises Refusal."""
     mode, kind, name, size = entry[:4]
     if kind != "blob" or mode == "120000":
         raise Refusal("a link, a folder or another repository in the notebook's place")
@@ -143,8 +146,11 @@ def _blob(asked: Callable[..., bytes], entry: list[str]) -> bytes:
 
 
 def git(folder: str, protocol: str, *words: str) -> bytes:
-    """One git command in limits, without anybody's configuration. Raises Refusal with git's last line."""
-    settings = [text for name, value in NEVER.items() for text in ("-c", f"{name}={value}")]
+    """Run one git command with limits and without any configuration file. Returns its output.
+
+    protocol: the only one that is allowed. Raises Refusal with git's last line of error.
+    """
+    settings = [text for name, value in SETTINGS.items() for text in ("-c", f"{name}={value}")]
     command = ["git", "-C", folder, *settings, "-c", f"protocol.{protocol}.allow=always", *words]
     kept = {
         name: os.environ[name] for name in ("PATH", "SSH_AUTH_SOCK", "SSL_CERT_FILE") if name in os.environ
@@ -177,12 +183,12 @@ def git(folder: str, protocol: str, *words: str) -> bytes:
         process.wait()
     if process.returncode:
         told = error.decode("utf-8", "replace").strip().splitlines() or [f"status {process.returncode}"]
-        raise Refusal(f"git: {shown(told[-1], 200)}")  # perhaps in the words of a student's own server
+        raise Refusal(f"git: {shown(told[-1], 200)}")  # the text may come from a student's own server
     return out
 
 
 def _limit() -> None:
-    """In the child: what git may write at most, hold and compute."""
+    """Runs in the child before git: limits file size, memory and processor time."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (LARGEST, LARGEST))
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))

@@ -1,4 +1,4 @@
-"""What lies at --from, and what is in it."""
+"""Reads the source of `autograder collect --from`, whichever kind it is."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from autograder.collect.archives import at_most, by_name, in_archive, of_kind
 from autograder.collect.handed_in import CollectOptions, HandedIn, Owner, Refusal
-from autograder.collect.platforms import named
+from autograder.collect.platforms import parse_name
 from autograder.collect.repositories import in_repositories
 from autograder.discover import find_submissions
 from autograder.layout import Assignment
@@ -20,7 +20,7 @@ from autograder.validate import Malformed, read_bytes
 
 
 def handed_in(source: Path, assignment: Assignment, options: CollectOptions) -> Iterator[HandedIn]:
-    """All that lies at `source`."""
+    """Yield every file at `source`. Raises UserError for a source of an unknown kind."""
     pattern = options.pattern
     if source.is_file():
         if source.suffix == ".csv":
@@ -37,7 +37,7 @@ def handed_in(source: Path, assignment: Assignment, options: CollectOptions) -> 
 
 
 def _issues(source: Path) -> Iterator[HandedIn]:
-    """What asks for a regrade in `gh issue list --json author,body,number,url`."""
+    """Requests for a regrade from the output of `gh issue list --json author,body,number,url`."""
     try:
         for one in json.loads(source.read_text(encoding="utf-8")):
             owner, body = Owner(student=one["author"]["login"]), one["body"].encode()
@@ -49,7 +49,7 @@ def _issues(source: Path) -> Iterator[HandedIn]:
 
 
 def _folder(source: Path, assignment: Assignment, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
-    """Students' folders, archives and loose files; nbgrader's downloaded/SET/archive/ is one."""
+    """A folder of students' folders, archives and loose files, such as nbgrader's downloaded/SET/archive/."""
     inside = sorted(source.iterdir())
     loose = [path for path in inside if not path.is_dir()]
     found = find_submissions(source, assignment) if len(loose) < len(inside) or not loose else []
@@ -75,9 +75,9 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _loose(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator[HandedIn]:
-    """A file beside others: somebody's by its name, or the archive of a class."""
+    """A file in the source folder itself: one student's by its name, or the archive of a class."""
     try:
-        nobodys = not str(named(path.name, pattern)[0])
+        nobodys = not str(parse_name(path.name, pattern)[0])
     except Refusal:
         nobodys = False  # by_name says why
     if nobodys and path.suffix == ".zip":
@@ -87,9 +87,10 @@ def _loose(path: Path, wanted: str, pattern: re.Pattern[str] | None) -> Iterator
 
 
 def _exchange(source: Path, assignment: Assignment) -> Iterator[HandedIn]:
-    """The inbound folder of nbgrader's exchange: USER+SET+TIME, with or without more behind it.
+    """The inbound folder of nbgrader's exchange, with folders USER+SET+TIME[+...].
 
-    Everybody may write there: of several the latest counts that belongs to its user, if one does.
+    Every student may write there, so a folder owned by its USER counts before one that is not, then the
+    latest.
     """
     for home in sorted(source.glob(f"*+{assignment.name}+*")):
         user, _, stamp, *_ = home.name.split("+")
@@ -106,7 +107,7 @@ def _exchange(source: Path, assignment: Assignment) -> Iterator[HandedIn]:
 
 
 def _missing(path: Path) -> str:
-    """Why there is no such file; "" if there is one. A student may close the folder that it lies in."""
+    """Why there is no such file; "" if there is one. A student may have made its folder unreadable."""
     try:
         return "" if path.exists() or path.is_symlink() else f"no {path.name}"
     except OSError as problem:
@@ -114,7 +115,7 @@ def _missing(path: Path) -> str:
 
 
 def _owner_note(home: Path, user: str) -> str:
-    """nbgrader submit writes under the student's account, so another owner is worth a look."""
+    """A note where the folder belongs to another account: `nbgrader submit` writes under the student's."""
     try:
         owner = home.owner()
     except (KeyError, OSError):
@@ -123,6 +124,7 @@ def _owner_note(home: Path, user: str) -> str:
 
 
 def _plain(path: Path, inside: Path) -> bytes:
+    """The bytes of a notebook or archive, which must lie in `inside`. Raises Refusal."""
     try:
         if path.suffix == ".zip":
             with open(path, "rb") as file:

@@ -1,1 +1,1 @@
-"""The commands, by when they are used. Each parses, shows, and sets the exit status; no more."""
+"""The commands, a module for each phase of a course. They only parse, print and set the exit status."""

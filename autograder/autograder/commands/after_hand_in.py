@@ -1,4 +1,4 @@
-"""The commands that change something after hand-in: each shows first whose grade it moves, and asks."""
+"""The commands that change grades after hand-in. Each first shows whose grade it moves, and asks."""
 
 import contextlib
 from collections.abc import Generator
@@ -133,21 +133,21 @@ def undo(grades: Grades = None, yes: Yes = False, course: Root = None) -> None:
 
 @contextlib.contextmanager
 def _course(assignment: str, grades: Path | None, course: Path | None) -> Generator["Course", None, None]:
-    """Nobody else grades or changes anything there meanwhile."""
+    """The Course to change, with its grades folder locked. Raises UserError where nothing is graded."""
     from autograder.amend import Course
-    from autograder.grade import only_one
+    from autograder.grade import grading_lock
     from autograder.gradebook.changes import read_changes
 
     at = here(course, grades)
     released, out = load_assignment(at.root, assignment), at.grades.resolve()
     if not (out / "results" / assignment).is_dir():
         raise nothing_graded(assignment, out)
-    with resumable("nothing was changed"), only_one(out):
+    with resumable("nothing was changed"), grading_lock(out):
         yield Course(at.root, out, released, read_changes(out))
 
 
 def _decide(where: "Course", change: "Change", yes: bool, back: bool = False) -> None:
-    """Show whose grade a change moves, ask, and make it."""
+    """Show whose grade a change moves, ask, and make it (or, with back=True, undo it)."""
     from autograder.amend import make, preview
 
     moved = preview(where, change, back)

@@ -1,4 +1,4 @@
-"""What several commands share: the screen, options with one meaning, and how a command ends."""
+"""What several commands share: the console, common options, and the errors that end a command."""
 
 import contextlib
 from collections.abc import Generator
@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 
 from autograder.layout import GRADES, SUBMITTED, find_root
-from autograder.user_error import UserError, in_the_way
+from autograder.user_error import UserError, cause_of
 from autograder.user_error import tell as tell_on
 
 console = Console(highlight=False)
@@ -58,7 +58,10 @@ class Stopped(UserError):
 
 @contextlib.contextmanager
 def resumable(kept: str = "what was graded is kept") -> Generator[None, None, None]:
-    """Ctrl-C, a full disk or a locked gradebook in here is one line, not a traceback."""
+    """Turn Ctrl-C, a full disk or a locked gradebook in the block into a one-line UserError.
+
+    kept: says in that line what is left of the work.
+    """
     import sqlite3
 
     from sqlalchemy.exc import OperationalError
@@ -67,27 +70,27 @@ def resumable(kept: str = "what was graded is kept") -> Generator[None, None, No
         yield
     except (OSError, OperationalError, sqlite3.Error) as problem:
         raise UserError(
-            f"stopped: {in_the_way(problem)}; {kept}, put that right and run the same command"
+            f"stopped: {cause_of(problem)}; {kept}, put that right and run the same command"
         ) from None
     except KeyboardInterrupt:
         raise Stopped(f"stopped; {kept}, run the same command to go on") from None
 
 
 def tell(text: str) -> None:
-    """One line on the screen as it is."""
+    """Print one line without interpreting markup."""
     tell_on(console, text)
 
 
 @dataclass(frozen=True)
 class Here:
-    """The course folder, and those of grades and of submissions."""
+    """The folders that a command works on: the course, its grades, its submissions."""
 
     root: Path
     grades: Path
     submissions: Path
 
     def shown(self, path: Path) -> Path:
-        """Relative to the course folder where that is shorter."""
+        """A path for printing: relative to the course folder if it lies in it."""
         try:
             return path.resolve().relative_to(self.root)
         except ValueError:
@@ -95,6 +98,6 @@ class Here:
 
 
 def here(course: Path | None, grades: Path | None = None, submissions: Path | None = None) -> Here:
-    """The folders as they were named, or where they are otherwise. Raises UserError without a course."""
+    """The folders that options name, or the defaults. Raises UserError outside a course."""
     root = find_root(course)
     return Here(root, grades or root / GRADES, submissions or root / SUBMITTED)

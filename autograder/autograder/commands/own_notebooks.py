@@ -1,4 +1,4 @@
-"""The commands for a notebook of one's own: what a student runs."""
+"""The commands that students run on their own notebooks."""
 
 from pathlib import Path
 from typing import Annotated

@@ -20,7 +20,7 @@ from autograder.commands.options import (
     tell,
 )
 from autograder.layout import load_assignment
-from autograder.user_error import UserError, some
+from autograder.user_error import UserError, first_few
 
 commands = typer.Typer()
 PANEL = "Afterwards"
@@ -242,5 +242,5 @@ def forget(
         raise AnswerIsNo("nothing was removed")
     left = run(student, at.root, at.grades, at.submissions) if found else found.beside
     if left:
-        named = some([str(at.shown(path)) for path in left])
+        named = first_few([str(at.shown(path)) for path in left])
         raise AnswerIsNo(f"{named} still names {found.student}; remove the name there yourself")

@@ -1,7 +1,7 @@
-"""The process that runs kernels.
+"""The process that runs students' kernels: PTX, never their Python.
 
-It gets orders and gives results: no Python of a student's, no expected value, no score. `main(folder, fd)`
-serves the grader on the socket `fd` until the other end is closed.
+It receives orders and returns results; it knows no expected value and no score. `main(folder, fd)` serves
+the grader on the socket `fd` until the other end is closed.
 """
 
 from autograder.sandbox.messages import (
@@ -25,9 +25,9 @@ Sampler = KernelSampler | YardstickSampler
 
 
 def main(folder: str, fd: int) -> None:
-    """Execute one order after another, each from fresh memory; or take samples of what was prepared.
+    """Execute one order after another, each in fresh memory, or take timing samples of a prepared kernel.
 
-    What fails is told, and the grader decides whose fault it is.
+    An exception is sent back as Broken; the grader decides whose fault it is.
     """
     sampler: Sampler | None = None
 
@@ -40,18 +40,18 @@ def main(folder: str, fd: int) -> None:
                 assert sampler is not None  # the grader prepares before it samples
                 channel.send(Sampled(*sampler.sample(message.number)))
             else:
-                sampler, bandwidth = prepared(message)
+                sampler, bandwidth = prepare_sampler(message)
                 channel.send(Prepared(bandwidth))
         except Closed:
             raise
-        except Exception as problem:  # noqa: BLE001 - CUDA's errors, or a module that is not there
+        except Exception as problem:  # noqa: BLE001 - errors of CUDA, or a missing module
             channel.send(Broken(f"{type(problem).__name__}: {problem}"))
 
     serve(fd, (RunOrder, Prepare, Yardstick, Sample), handle)
 
 
-def prepared(message: Prepare | Yardstick) -> tuple[Sampler, float]:
-    """A warm sampler for what a message asks, and the device's measured bandwidth in bytes a second."""
+def prepare_sampler(message: Prepare | Yardstick) -> tuple[Sampler, float]:
+    """(a warmed-up sampler for the message's kernel, the device's measured bandwidth in bytes a second)."""
     from warplab.timing.cuda_timer import cuda_timer
 
     timer = cuda_timer()

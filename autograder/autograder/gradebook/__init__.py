@@ -2,9 +2,9 @@
 
 gradebook    points, late penalties and what a person entered, in nbgrader's own database
 export       grades.csv
-standing     what each student has in each set by now
-passing_on   totals over several sets, and what other systems import
-late_policy  so many per cent a day
+standing     each student's status and points in each set
+passing_on   totals over several sets, and tables for other systems to import
+late_policy  a late penalty in per cent a day
 """
 
 from autograder.gradebook.export import write_csv

@@ -1,6 +1,7 @@
-"""What was changed after hand-in: OUT/changes.jsonl, a change a line; `autograder undo` takes the last back.
+"""Changes after hand-in: OUT/changes.jsonl, one change a line; `autograder undo` takes the last one back.
 
-What the judge decided stays as it is stored. A change says what it is worth, also for whoever hands in later.
+The stored results of the judge stay as they are. A change alters how many points they are worth, also for
+those who hand in later.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ FILE = "changes.jsonl"
 
 
 class Change(msgspec.Struct, omit_defaults=True):
-    """One change of a set. told: a sentence, which stands on the feedback pages, too, unless it is `quiet`.
+    """One change of a set. told: its sentence, which feedback pages show as well unless it is `quiet`.
 
-    worth: what cells are worth from now on, by grade id. given: cells of which everybody has all points.
-    hours: of an extension, by student. entered: of what a person had entered (before, after), by student and
-    field, as Edits have them. judged: the stored records (before, after) of those who were judged again.
-    beside: a folder with their notebooks, while the change is made.
+    when: its time, in UTC. worth: {grade id: new maximum points}. given: grade ids of which everybody has all
+    points. hours: {student: hours of extension}. entered: {student: {field of gradebook.Edits: (before,
+    after)}} of what a person had entered. judged: {student: stored records (before, after)} of a regrade.
+    beside: the folder with the notebooks of a regrade, while the change is made.
     """
 
     assignment: str
@@ -41,7 +42,7 @@ class Change(msgspec.Struct, omit_defaults=True):
 
 
 def read_changes(out: Path) -> list[Change]:
-    """All changes, in order. Raises UserError for a damaged file: grades depend on it."""
+    """All changes of all sets, in order. Raises UserError for a damaged file: grades depend on it."""
     file = out / FILE
     try:
         return msgspec.json.Decoder(Change).decode_lines(file.read_bytes()) if file.exists() else []
@@ -53,13 +54,16 @@ def read_changes(out: Path) -> list[Change]:
 
 
 def write_changes(out: Path, changes: Iterable[Change]) -> None:
-    """All of them anew."""
+    """Replace the file by these changes."""
     write_atomic(out / FILE, msgspec.json.Encoder().encode_lines(list(changes)))
 
 
 @dataclass(frozen=True)
 class ChangedSet:
-    """What all changes of one set come to, the later over the earlier. worth: of every graded cell."""
+    """The sum of all changes of one set; later ones override earlier ones.
+
+    worth: {grade id: points} of every graded cell. given, hours: as in Change. told: the sentences to show.
+    """
 
     worth: dict[str, float]
     given: tuple[str, ...]
@@ -68,7 +72,7 @@ class ChangedSet:
 
     @classmethod
     def of(cls, changes: Iterable[Change], assignment: Assignment) -> ChangedSet:
-        """Of this set."""
+        """Sum up the changes that concern `assignment`."""
         mine = [one for one in changes if one.assignment == assignment.name]
         worth = {spec.grade_id: spec.points for spec in assignment.graded()}
         worth |= {cell: points for one in mine for cell, points in one.worth.items()}

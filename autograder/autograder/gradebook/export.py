@@ -1,7 +1,4 @@
-"""grades.csv: nbgrader's scores, with what nbgrader cannot say.
-
-That is a status, and ungraded and pending points told apart from 0.
-"""
+"""grades.csv: nbgrader's scores, and what nbgrader does not know: a status, and open points apart from 0."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -35,9 +32,9 @@ def write_csv(
     assignments: Collection[str] = (),
     students: Collection[str] = (),
 ) -> None:
-    """Write one row for each student and assignment (default: all of them).
+    """Write one row for each student and assignment (default: all), with scores given in formgrader.
 
-    Manual scores given in formgrader count.
+    out: the grades folder. path: the file to write.
     """
     rows = [
         row_of(standing).values()
@@ -48,7 +45,7 @@ def write_csv(
 
 
 def row_of(standing: Standing) -> dict[str, str]:
-    """One row. A submission that could not be graded has empty figures, never 0."""
+    """{column: text} of one row. A submission that could not be graded has empty figures, never 0."""
     row = dict.fromkeys(COLUMNS, "") | {
         "assignment": standing.assignment,
         "student_id": guard(standing.student),
@@ -69,5 +66,5 @@ def row_of(standing: Standing) -> dict[str, str]:
 
 
 def figure(points: float) -> str:
-    """Points to the hundredth, as the feedback page has them."""
+    """Points as text, rounded to the hundredth."""
     return f"{round(points, 2):g}"

@@ -1,4 +1,4 @@
-"""Write grades into nbgrader's own database: one writer, one transaction per submission."""
+"""Writes grades into nbgrader's own database: one writer, one transaction per submission."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from autograder.user_error import UserError
 
 COURSE = "how-a-gpu-works"
 NAMES = ("first_name", "last_name", "email")
-NAMELESS = "(no name)"  # formgrader shows it behind the id, where it would show "None, None"
-Edits = Mapping[str, Any]  # of what a person entered: {"score" or "comment", a space and the grade id: value}
+NAMELESS = "(no name)"  # a first name for formgrader, which would show "None, None"
+Edits = Mapping[str, Any]  # what a person entered: {"score GRADE_ID" or "comment GRADE_ID": value}
 
 
 class ByHand(NamedTuple):
-    """What a person entered in formgrader, by grade id; the late penalty to the hundredth, and why."""
+    """What a person entered in formgrader, by grade id. penalty: points off for lateness; late: why."""
 
     scores: dict[str, float] = {}
     comments: dict[str, str] = {}
@@ -40,7 +40,7 @@ class ByHand(NamedTuple):
 
 
 def damaged(file: Path, problem: object) -> UserError:
-    """What to say of a gradebook that SQLite does not take for one."""
+    """The error for a file that SQLite cannot open as a gradebook."""
     return UserError(
         f"{file} is damaged or no gradebook ({problem}); bring back your last copy, or name another folder"
     )
@@ -75,10 +75,10 @@ class CourseGradebook:
         self.gradebook.close()
 
     def add_assignment(self, assignment: Assignment) -> None:
-        """Enter a released problem set, its cells and points, as `nbgrader generate_assignment` does.
+        """Enter a released problem set with its cells, as `nbgrader generate_assignment` does.
 
-        Points are those of the changes in force. Raises UserError when graded submissions exist for an older
-        set of cells.
+        Maximum points are those after all changes. Raises UserError when graded submissions exist for an
+        older set of cells.
         """
         if not self.knows(assignment):
             self._enter_cells(assignment)
@@ -89,11 +89,11 @@ class CourseGradebook:
         self.gradebook.db.commit()
 
     def in_force(self, assignment: Assignment) -> ChangedSet:
-        """What the changes after hand-in make of a set."""
+        """The sum of the changes after hand-in to a set."""
         return ChangedSet.of(self.changes, assignment)
 
     def enter_names(self, people: Mapping[str, Person]) -> None:
-        """The roster's names, for formgrader."""
+        """Enter the roster's names, which formgrader shows."""
         known: Any = {one.id: one for one in self.gradebook.students}
         for student, person in people.items():
             named = person.first_name or person.last_name
@@ -118,12 +118,12 @@ class CourseGradebook:
             self.gradebook.db.expire_all()
 
     def _about(self, assignment: Assignment, **more: str) -> ResourcesDict:
-        """What nbgrader's preprocessors are told."""
+        """The resources that nbgrader's preprocessors expect."""
         told = {"notebook": assignment.notebook, "assignment": assignment.name, "db_url": self.url}
         return ResourcesDict(nbgrader=told | more)
 
     def knows(self, assignment: Assignment) -> bool:
-        """Whether just this released set is entered."""
+        """Whether exactly this release of the set is entered, by the checksums of its cells."""
         try:
             notebook = self.gradebook.find_notebook(assignment.notebook, assignment.name)
         except MissingEntry:
@@ -134,12 +134,12 @@ class CourseGradebook:
         }
 
     def look_up(self, assignment: Assignment) -> None:
-        """Ask for a whole class at once; what is written or forgotten afterwards is asked for anew."""
+        """Load a whole class's submissions in few queries; the cache lasts until something is written."""
         found = whole_class(self.gradebook, assignment.name)
         self._class = {(assignment.name, student): submission for student, submission in found.items()}
 
     def _submission(self, assignment: Assignment, student: str) -> Any:
-        """nbgrader's own; None where there is none."""
+        """nbgrader's submission object, or None."""
         with contextlib.suppress(MissingEntry):
             known = self._class.get((assignment.name, student))
             return known or self.gradebook.find_submission(assignment.name, student)
@@ -154,10 +154,10 @@ class CourseGradebook:
     ) -> None:
         """Enter one submission.
 
-        scores: {grade_id: points, or None for "needs manual grade"}; {} marks all so (malformed). A score
-        that a person gave in formgrader stays, and is marked for another look, as nbgrader does.
-        received: when it arrived, in UTC; None if that is not known. Then a time that was entered before
-        stays if this is the same file, and is forgotten if it is not.
+        scores: {grade_id: points, or None for "needs manual grade"}; {} marks all cells so (malformed). A
+        score that a person gave in formgrader stays, and is marked for another look, as nbgrader does.
+        received: when it arrived, in UTC; None if not known. Then the time entered before is kept if this is
+        the same file (same_file), and removed otherwise.
         """
         self._class = {}
         with self.transaction():
@@ -175,7 +175,7 @@ class CourseGradebook:
     def enter_again(
         self, assignment: Assignment, student: str, scores: Mapping[str, float | None], edits: Edits
     ) -> None:
-        """Enter other points for a submission that is entered, and what changes of a person's entries."""
+        """Change the points of an entered submission, and the entries of a person that `edits` names."""
         submission = self._submission(assignment, student)
         notebook = next(part for part in submission.notebooks if part.name == assignment.notebook)
         for grade in notebook.grades:
@@ -190,7 +190,7 @@ class CourseGradebook:
         self.penalise(assignment, student)
 
     def entered(self, assignment: Assignment, student: str) -> dict[str, Any]:
-        """What a person entered, in the form of Edits."""
+        """What a person entered, as Edits; {} without a submission."""
         submission = self._submission(assignment, student)
         if submission is None:
             return {}
@@ -200,9 +200,9 @@ class CourseGradebook:
         return {name: value for name, value in told.items() if value is not None}
 
     def penalise(self, assignment: Assignment, student: str, received: datetime | None = None) -> None:
-        """Have nbgrader's late policy look at a submission that has a time.
+        """Compute the late penalty anew by nbgrader's late policy, from the present points and due date.
 
-        It goes by the points and the due date of now. received: None for the time that is known already.
+        received: the time of arrival, in UTC; None to keep the one that is entered.
         """
         submission = self._submission(assignment, student)
         if submission is None:
@@ -220,21 +220,21 @@ class CourseGradebook:
         self.gradebook.db.expire_all()
 
     def still_open(self, assignment: Assignment) -> datetime | None:
-        """The set's due date with the longest extension, in UTC, where it has one and that is to come."""
+        """The set's due date plus the longest extension, in UTC, if that is in the future; else None."""
         sets: Any = self.gradebook.assignments
         due = next((one.duedate for one in sets if one.name == assignment.name), None)
         more = timedelta(hours=max(self.in_force(assignment).hours.values(), default=0))
         return due + more if due and datetime.now(UTC).replace(tzinfo=None) < due + more else None
 
     def without_time(self, assignment: Assignment) -> list[str]:
-        """The students whose lateness nobody can tell: no time of arrival, where the set has a due date."""
+        """The students without a time of arrival, if the set has a due date; else []."""
         entered = self.gradebook.find_assignment(assignment.name)
         if entered.duedate is None:
             return []
         return sorted(one.student_id for one in entered.submissions if one.timestamp is None)
 
     def by_hand(self, assignment: Assignment, student: str) -> ByHand:
-        """What a person entered in formgrader, and what lateness costs."""
+        """What a person entered in formgrader, and the late penalty."""
         submission = self._submission(assignment, student)
         if submission is None:
             return ByHand()
@@ -253,14 +253,14 @@ class CourseGradebook:
 
     @contextlib.contextmanager
     def transaction(self) -> Generator[None, None, None]:
-        """Make one transaction of several of nbgrader's calls.
+        """Make one transaction of several of nbgrader's calls, each of which would commit by itself.
 
-        Each commits by itself; inside this block they only flush, and one commit or rollback ends them all.
+        Inside the block their commits only flush; one commit or rollback ends them all.
         """
         session = self.gradebook.db
         commit, session.commit = session.commit, session.flush
         try:
-            # add_submission builds its objects before it adds them, and autoflush warns of each
+            # add_submission builds its objects before it adds them; autoflush would warn about each
             with session.no_autoflush:
                 yield
             commit()
@@ -271,7 +271,7 @@ class CourseGradebook:
             session.commit = commit
 
     def forget(self) -> None:
-        """Drop what an error left half done, so that the next submission finds the gradebook in order."""
+        """Roll back what an error left half done, and drop the cache."""
         self._class = {}
         self.gradebook.db.rollback()
 
@@ -281,7 +281,7 @@ class CourseGradebook:
 
 
 def _lateness(submission: Any, penalty: float) -> str:
-    """ "1 day, 3:00:00 late: 7.5 points taken off"; "" for what came in time, or has no time."""
+    """ "1 day, 3:00:00 late: 7.5 points taken off"; "" for a submission in time or without a time."""
     late, more = submission.total_seconds_late, str(submission.extension or "").removesuffix(", 0:00:00")
     extended = f"after an extension of {more}, " if more else ""
     if submission.timestamp is None or late <= 0:
@@ -291,10 +291,10 @@ def _lateness(submission: Any, penalty: float) -> str:
 
 
 def _create(file: Path) -> None:
-    """Make an empty gradebook.
+    """Make an empty gradebook under a temporary name, and rename it when it is complete.
 
-    nbgrader needs several steps for it, so it is made aside and moved. For the number of its newest table
-    layout it would start the program alembic, which takes longer than all the rest; the library knows it.
+    nbgrader would run the program alembic for the number of its newest table layout, which takes longer than
+    all the rest; here the library is asked instead.
     """
     fresh = file.with_name(".gradebook.new")
     fresh.unlink(missing_ok=True)

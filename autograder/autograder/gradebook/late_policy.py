@@ -1,4 +1,4 @@
-"""A late policy for nbgrader_config.py, for those who do not want to write their own.
+"""A late policy for nbgrader_config.py: a percentage off for each day.
 
 c.AssignLatePenalties.plugin_class = "autograder.gradebook.late_policy.PerDay"
 c.PerDay.percent = 10
@@ -12,7 +12,7 @@ DAY = 86_400
 
 
 class PerDay(LateSubmissionPlugin):
-    """So many per cent of the points for each day, hours counted as their share of one."""
+    """Takes off `percent` of the points for each day late; a part of a day counts as that part."""
 
     percent = Float(10.0, min=0.0, max=100.0, help="Of the points given, for each day.").tag(config=True)
     grace_minutes = Float(0.0, min=0.0, help="Late by no more than this costs nothing.").tag(config=True)
@@ -21,7 +21,7 @@ class PerDay(LateSubmissionPlugin):
     def late_submission_penalty(
         self, student_id: str, score: float, total_seconds_late: float
     ) -> float | None:
-        """Points to take off. Once the grace is over, all of the time counts."""
+        """Points to take off, or None. After the grace period, the whole time counts, grace included."""
         if total_seconds_late <= 60 * self.grace_minutes:
             return None
         return score * min(self.percent * total_seconds_late / DAY, self.most_percent) / 100

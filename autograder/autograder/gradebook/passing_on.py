@@ -1,19 +1,19 @@
 """`autograder export`: grades for a spreadsheet, Canvas, Moodle or Blackboard.
 
-A total stands beside what is open, which never counts as 0. What the platforms import:
+Open points have columns of their own and never count as 0. What the platforms import:
 
-Canvas (lib/gradebook_importer.rb): the first columns are Student, ID, SIS User ID, SIS Login ID, Section, the
-second line has the points possible; a person is found by ID, then by the SIS columns; an empty cell would
-clear a grade, so who has none has no line; a name with "Points Possible" in it would be taken for that line.
+Canvas (lib/gradebook_importer.rb): the first columns are Student, ID, SIS User ID, SIS Login ID, Section, and
+the second line has the points possible. A person is found by ID, then by the SIS columns. An empty cell would
+clear a grade, so a student without a grade has no line. A student whose name contains "Points Possible" would
+be taken for the second line.
 Moodle (grade/import/csv): any columns, which the importer maps; one unknown person stops the whole import.
-Blackboard: Username finds the person, the column's ID (`... |12345`) the column, every field in quotes.
+Blackboard: Username finds the person, the column's ID (`... |12345`) the column; every field is in quotes.
 
-An apostrophe in front, which keeps a spreadsheet from running a formula, would make another person of an
-identifier: neither Canvas nor Moodle strips it. So names get one, and whoever's identifier begins like a
-formula is left out.
+The apostrophe that keeps a spreadsheet from running a formula would change an identifier, as neither Canvas
+nor Moodle strips it. So only names are guarded; a student whose identifier begins like a formula is left out.
 
-Not here: LTI 1.3. Its library for Python, PyLTI1p3, had its last release, 2.0.0, in November 2022, and to
-pass a grade back it needs a registered web service which every student has opened once from the platform.
+LTI 1.3 is not supported. Its library for Python, PyLTI1p3, had its last release, 2.0.0, in November 2022, and
+passing a grade back needs a registered web service that every student has opened once from the platform.
 """
 
 import math
@@ -29,16 +29,17 @@ from autograder.gradebook.standing import Standing, standings
 from autograder.layout import load_assignment
 from autograder.results import write_atomic
 from autograder.roster import Person, read_roster
-from autograder.user_error import UserError, some
+from autograder.user_error import UserError, first_few
 
 LAST = tuple("score out_of ungraded_points manual_points_pending late_penalty without_score dropped".split())
 
 
 @dataclass(frozen=True)
 class Total:
-    """score: points given in the sets that count. out_of: the points that can be had of what is judged there.
+    """One student's total. score: points given in the sets that count. out_of: maximum of the judged cells.
 
-    sets: {set: score, or None without one}. without_score: sets that could not be graded or never came.
+    sets: {set: score, or None without one}. ungraded, manual: points that wait for a GPU, for a person.
+    without_score: sets that could not be graded or were not handed in. dropped: sets that do not count.
     """
 
     student: str
@@ -53,11 +54,11 @@ class Total:
 
 
 def totals(standings: Iterable[Standing], drop: int = 0, missing_zero: bool = False) -> list[Total]:
-    """One Total for each student of any set.
+    """One Total for each student who appears in any set.
 
-    drop: how many of the lowest sets do not count, by their share of the points that are judged; what was not
-    handed in is the lowest, and what could not be graded is never dropped. missing_zero: what was not handed
-    in counts 0 out of all its points. Raises UserError where so many sets cannot be dropped.
+    drop: how many of a student's lowest sets do not count, by the share of judged points. A set not handed in
+    ranks lowest; one that could not be graded is never dropped. missing_zero: a set not handed in counts 0
+    out of all its points. Raises UserError where so many sets cannot be dropped.
     """
     most: dict[str, float] = {}
     known: defaultdict[str, dict[str, Standing]] = defaultdict(dict)
@@ -101,12 +102,12 @@ def _total(student: str, sets: Sequence[Standing], drop: int, missing_zero: bool
 
 
 def _share(one: Standing) -> float:
-    """Of what is judged; below 0 for what never came."""
+    """The share of the judged points (0-1), or -1 for a set that was not handed in."""
     return one.score / one.decided if one.has_score else -1.0
 
 
 def totals_csv(found: Sequence[Total]) -> str:
-    """The table as CSV text, for people and their spreadsheets."""
+    """The totals as CSV text, for a spreadsheet."""
     names = list(found[0].sets) if found else []
     rows: list[Sequence[str]] = [("student_id", *names, *LAST)]
     for one in found:
@@ -118,7 +119,7 @@ def totals_csv(found: Sequence[Total]) -> str:
 
 
 Given = Sequence[tuple[Standing, Person]]
-"""Who has a grade to pass on."""
+"""The students whose grade is passed on."""
 
 
 def canvas(given: Given, column: str) -> list[Sequence[str]]:
@@ -134,7 +135,7 @@ def canvas(given: Given, column: str) -> list[Sequence[str]]:
 
 
 def name_in_canvas(person: Person) -> str:
-    """ "Lovelace, Ada", or the id of somebody without a name."""
+    """ "Lovelace, Ada", or the id where the roster has no name."""
     return guard(", ".join(filter(None, (person.last_name, person.first_name))) or person.id)
 
 
@@ -159,12 +160,12 @@ TABLES = {"canvas": canvas, "moodle": moodle, "blackboard": blackboard}
 def platform_table(
     target: str, found: Iterable[Standing], roster: Mapping[str, Person], column: str
 ) -> tuple[str, list[tuple[str, str]]]:
-    """(the table of one of TABLES as CSV text, why each student without a line has none)."""
+    """(CSV text for `target`, one of TABLES; [(student left out, why)]). column: head of the grades."""
     given: list[tuple[Standing, Person]] = []
     left_out: list[tuple[str, str]] = []
     for one in found:
         person = roster.get(one.student)
-        why = "not in the roster" if person is None else waiting(one) or risky(person, target)
+        why = "not in the roster" if person is None else why_not_final(one) or unsafe_cell(person, target)
         if why or person is None:
             left_out.append((one.student, why))
         else:
@@ -173,16 +174,16 @@ def platform_table(
     return csv_text(rows, end="\r\n", quoted=target == "blackboard"), left_out
 
 
-def waiting(one: Standing) -> str:
-    """Why this is no grade yet; "" if it is one."""
+def why_not_final(one: Standing) -> str:
+    """Why this grade cannot be passed on yet; "" if it can."""
     if not one.has_score:
         return f"{one.status}: {one.reason}" if one.reason else one.status
     told = {"ungraded": "wait for a GPU", "manual": "wait for you in formgrader"}
     return ", ".join(f"{figure(one.open(kind))} points {told[kind]}" for kind in told if one.open(kind))
 
 
-def risky(person: Person, target: str) -> str:
-    """Why an identifier, or the name, cannot stand in a table."""
+def unsafe_cell(person: Person, target: str) -> str:
+    """Why a person's identifier or name cannot be written into a platform's table; "" if it can."""
     for name in ("id", "email", "lms_user_id", "sis_user_id"):
         if guard(getattr(person, name)) != getattr(person, name):
             return f"the roster's {name} begins like a formula: enter this one by hand"
@@ -196,7 +197,10 @@ TARGETS = ("csv", *TABLES)
 
 @dataclass(frozen=True)
 class Exported:
-    """path: what was written. left_out: (student, why). advice: what to know before the import."""
+    """The result of an export. path: the file. count: students in it. left_out: (student, why).
+
+    advice: what to know before the import.
+    """
 
     path: Path
     count: int
@@ -230,15 +234,16 @@ def export(
     missing_zero: bool = False,
     leave_out_ungraded: bool = False,
 ) -> Exported:
-    """Write the table; the options as the command has them. Raises UserError."""
+    """Write the table; the parameters are the command's options. Raises UserError for options that do not fit
+    together, and where nobody has a grade to pass on."""
     if target not in TARGETS:
         raise UserError(f"--to {target!r} is none of {', '.join(TARGETS)}")
     for name in names:
-        load_assignment(root, name)  # complains of a name that is none
+        load_assignment(root, name)  # raises UserError for an unknown name
     if target != "csv" and len(names) != 1:
         raise UserError(f"--to {target} takes one set, such as: autograder export ps04 --to {target}")
     found = read_standings(grades, names)
-    out = frozenset(timed(found) if leave_out_ungraded else ())
+    out = frozenset(ungraded_cells(found) if leave_out_ungraded else ())
     found = [one.without(out) for one in found]
     if target == "csv":
         path = grades / "totals.csv"
@@ -254,28 +259,28 @@ def export(
         )
     heading = column or load_assignment(root, names[0]).notebook
     text, left_out = platform_table(target, found, people, heading)
-    _somebody(found, left_out)
+    _require_grades(found, left_out)
     path = grades / f"{names[0]}_{target}.csv"
     write_atomic(path, text.encode())
     return Exported(path, len(found) - len(left_out), left_out, _advice(target, heading, column))
 
 
 def cure(why: str) -> str:
-    """What passes on the grade of somebody who is left out for this reason; "" for what nothing does."""
+    """The option that would pass on a grade left out for this reason, in words; "" if there is none."""
     told = "; --leave-out-ungraded passes on what is judged, and the set has those points fewer"
     return told if "wait for a GPU" in why else ""
 
 
-def _somebody(found: Sequence[Standing], left_out: Sequence[tuple[str, str]]) -> None:
-    """Raise UserError where nobody has a grade to pass on: an empty table would look like a done job."""
+def _require_grades(found: Sequence[Standing], left_out: Sequence[tuple[str, str]]) -> None:
+    """Raise UserError where nobody has a grade to pass on: an empty table would look like success."""
     if len(left_out) == len(found):
-        told = some([f"{student}: {why}" for student, why in left_out], between="; ")
+        told = first_few([f"{student}: {why}" for student, why in left_out], between="; ")
         cures = next(filter(None, (cure(why) for _, why in left_out)), "")
         raise UserError(f"nobody has a grade to pass on, so nothing is written: {told}{cures}")
 
 
-def timed(found: Sequence[Standing]) -> set[str]:
-    """The cells that are ungraded for anybody."""
+def ungraded_cells(found: Sequence[Standing]) -> set[str]:
+    """The cells whose points wait for a GPU in any student's submission."""
     return {
         cell.name for one in found for cell in one.cells if cell.kind == "ungraded" and cell.points is None
     }

@@ -1,4 +1,4 @@
-"""What each student has in each set by now, as the gradebook and the stored results say it together."""
+"""Each student's present status and points in each set, from the gradebook and the stored results."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -16,7 +16,7 @@ WITHOUT_SCORE = ("malformed", "missing", "not graded")
 
 @dataclass(frozen=True)
 class CellPoints:
-    """One grade cell. points: None where nobody gave any yet; kind: then "ungraded" or "manual"."""
+    """One grade cell. points: None while they are open. kind: "ungraded" (needs a GPU) or "manual"."""
 
     name: str
     kind: str
@@ -26,7 +26,11 @@ class CellPoints:
 
 @dataclass(frozen=True)
 class Standing:
-    """One student in one set. cells: empty where there is no score. attempt: 0 where it was not judged."""
+    """One student in one set. max: the set's points. status, reason, isolation: as stored by grading.
+
+    attempt: which notebook was judged, from 1 on; 0 for none. cells: empty where there is no score.
+    penalty: points off for lateness.
+    """
 
     student: str
     assignment: str
@@ -40,26 +44,26 @@ class Standing:
 
     @property
     def has_score(self) -> bool:
-        """Whether anything was judged; what was not is no 0."""
+        """Whether the submission was judged; one that was not has no score, rather than 0."""
         return bool(self.cells)
 
     @property
     def score(self) -> float:
-        """What has been given by now, the late penalty taken off."""
+        """The points given so far, less the late penalty."""
         return max(0.0, _given(self.cells) - self.penalty)
 
     def open(self, kind: str) -> float:
-        """Points that still wait: for a GPU ("ungraded") or a person ("manual")."""
+        """Points still open: kind "ungraded" wait for a GPU, "manual" for a person."""
         return math.fsum(cell.max for cell in self.cells if cell.points is None and cell.kind == kind)
 
     @property
     def decided(self) -> float:
-        """How many points could have been had of what is judged by now."""
+        """The maximum of the cells that are judged so far."""
         return math.fsum(cell.max for cell in self.cells if cell.points is not None)
 
     def without(self, names: Collection[str]) -> "Standing":
-        """The same without some cells: the set has as many points fewer, and the penalty keeps its share of
-        what was given, as lateness took it of those cells too."""
+        """The same without the cells `names`: the set's maximum shrinks by theirs, and the late penalty in
+        proportion to the points given, since lateness cost points in those cells, too."""
         left = tuple(cell for cell in self.cells if cell.name not in names)
         out = math.fsum(cell.max for cell in self.cells if cell.name in names)
         given, remains = _given(self.cells), _given(left)
@@ -72,7 +76,7 @@ def _given(cells: Collection[CellPoints]) -> float:
 
 
 def whole_class(gradebook: Gradebook, assignment: str) -> dict[str, Any]:
-    """{student: nbgrader's submission} of a set, in a query a table; asked one by one they are thousands."""
+    """{student: nbgrader's submission} of a set, with one query a table instead of several a student."""
     kind: Any = SubmittedAssignment
     maximum: Any = Grade.max_score
     parts = selectinload(kind.notebooks)
@@ -89,7 +93,7 @@ def whole_class(gradebook: Gradebook, assignment: str) -> dict[str, Any]:
 
 
 def standings(gradebook: Gradebook, out: Path, assignments: Collection[str] = ()) -> Iterator[Standing]:
-    """All students of the sets (default: all sets), sorted by set and student."""
+    """Yield the Standing of every student in the sets (default: all), sorted by set and student."""
     released: list[Any] = sorted(gradebook.assignments, key=lambda one: one.name)
     for assignment in released:
         if assignments and assignment.name not in assignments:

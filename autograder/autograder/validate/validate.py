@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from autograder.layout import Assignment, NotebookDocument
 from autograder.reader.contents import HandedInCell, NoNotebook, cells_of, shown
-from autograder.user_error import some
+from autograder.user_error import first_few
 from autograder.validate.restore import Defect, restore
 
 MAX_BYTES = 20 * 2**20
@@ -22,7 +22,7 @@ class Malformed(Exception):
     def __init__(self, defects: Iterable[Defect]) -> None:
         self.defects = tuple(defects)
         fatal = [str(defect) for defect in self.defects if defect.fatal]
-        super().__init__(some(fatal, TOLD, between="; "))
+        super().__init__(first_few(fatal, TOLD, between="; "))
 
 
 @dataclass(frozen=True)

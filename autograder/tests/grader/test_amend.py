@@ -10,7 +10,7 @@ from grading import answers, grading, hand_in, judged_here, make_course, noteboo
 from typer.testing import CliRunner
 
 from autograder.cli import app
-from autograder.grade import only_one
+from autograder.grade import grading_lock
 from autograder.gradebook import CourseGradebook
 from autograder.judge.judge import CellVerdict, Verdict
 from autograder.report.page import Pages
@@ -299,7 +299,7 @@ def test_changes_that_somebody_takes_out_by_hand_are_out_at_the_next_grade(root)
 
 
 def test_nobody_else_changes_grades_while_one_is_asked(root):
-    with only_one(root / "grades"):
+    with grading_lock(root / "grades"):
         failed = CliRunner().invoke(app, ["void", "ps01/time_it", "--course", str(root)]).exception
     assert isinstance(failed, UserError) and "changes grades there" in str(failed)
 

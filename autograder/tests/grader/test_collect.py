@@ -18,7 +18,7 @@ from test_hostile_folders import without_roots_eyes
 
 from autograder.collect import intake
 from autograder.collect.handed_in import CollectOptions
-from autograder.collect.platforms import checked_pattern, folder_around, named
+from autograder.collect.platforms import checked_pattern, parse_name, top_folder
 from autograder.collect.repositories import rows_of
 from autograder.receipt import received_times
 from autograder.roster import read_roster
@@ -127,7 +127,7 @@ def test_folders_come_in_and_a_second_time_nothing_changes(course, take, tmp_pat
 )
 def test_the_names_that_canvas_and_moodle_give_are_read(path, student, file, order, note):
     for around in ("", "class"):
-        claim, *rest = named(f"class/{path}" if around else path, None, around)
+        claim, *rest = parse_name(f"class/{path}" if around else path, None, around)
         assert [str(claim), *rest] == [student, file, order, note]
 
 
@@ -164,7 +164,7 @@ def test_a_file_in_a_students_own_folder_is_nobody_elses_work(take, tmp_path, he
     ],
 )
 def test_the_folder_around_a_whole_class_is_no_students(paths, around):
-    assert folder_around(paths) == around
+    assert top_folder(paths) == around
 
 
 @pytest.mark.parametrize("file", [FILE, f"ps01/{FILE}"])

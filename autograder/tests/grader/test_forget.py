@@ -10,7 +10,7 @@ from grading import answers, command, hand_in, judged_here, make_course, noteboo
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
-from autograder.forget import forget, traces_of, word
+from autograder.forget import forget, name_pattern, traces_of
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError
 
@@ -127,7 +127,7 @@ def test_a_path_is_no_name(tmp_path):
     ],
 )
 def test_a_name_is_found_as_a_word(name, text, found):
-    assert bool(word(name).search(text)) is found
+    assert bool(name_pattern(name).search(text)) is found
 
 
 @pytest.mark.parametrize(

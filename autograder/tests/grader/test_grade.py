@@ -17,7 +17,7 @@ from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 from autograder.csv_tables import guard
-from autograder.grade import only_one
+from autograder.grade import grading_lock
 from autograder.judge.attempts import NotebookStep, run_all
 from autograder.judge.faults import InternalError
 from autograder.judge.judge import _checked
@@ -310,7 +310,7 @@ def test_ctrl_c_keeps_what_is_graded(course, tmp_path):
 
 def test_a_second_run_into_the_same_folder_is_refused(course, tmp_path):
     hand_in(tmp_path / "submitted", "ada", "{")
-    with only_one(tmp_path), pytest.raises(UserError, match="another run is grading into"):
+    with grading_lock(tmp_path), pytest.raises(UserError, match="another run is grading into"):
         run(course, tmp_path / "submitted", tmp_path)
 
 

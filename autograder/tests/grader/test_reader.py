@@ -31,7 +31,7 @@ from autograder.judge.budget import Lost, UsedUp
 from autograder.judge.judge import steps_of
 from autograder.judge.process import NotStarted, Process
 from autograder.judge.reading import read_submission, reader
-from autograder.plugins import highlight_code, is_soon_read, markdown2html
+from autograder.plugins import highlight_code, markdown2html, renders_quickly
 from autograder.reader import contents
 from autograder.reader.contents import MAX_CELLS, MAX_SOURCE, MAX_TEXT, cells_of
 from autograder.reader.needed import cuda_cpp_in, idle_cells
@@ -486,7 +486,7 @@ def test_formgrader_renders_what_people_write(root):
     assert '<span class="k">def</span>' in highlight_code("def f():\n    return 1\n")
     for path in (root / "exercises").glob("*/*.ipynb"):
         for cell in json.loads(path.read_text())["cells"]:
-            assert is_soon_read("".join(cell["source"])), path
+            assert renders_quickly("".join(cell["source"])), path
 
 
 MARK = "a_word_of_the_students"

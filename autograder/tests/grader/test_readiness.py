@@ -9,7 +9,7 @@ from grading import hand_in, make_course, notebook
 from rich.console import Console
 
 from autograder import readiness
-from autograder.grade import only_one
+from autograder.grade import grading_lock
 from autograder.gradebook import CourseGradebook
 from autograder.layout import assignment_names
 from autograder.readiness import check_class, references, show_class
@@ -89,7 +89,7 @@ def test_a_seed_that_others_can_read_is_told_with_the_command(course):
 
 
 def test_another_run_into_the_folder_is_told(course):
-    with only_one(course / "grades"):
+    with grading_lock(course / "grades"):
         state, detail = checks(course)["folder grades/"]
     assert state == "not ready" and "another run is grading into" in detail
 
