@@ -120,7 +120,7 @@ def without(text, after):
         (
             "a_cluster_shares",
             LADDER[: LADDER.rindex("meet_in_cluster();")] + "}",
-            "nothing keeps from leaving",
+            "may leave the kernel before this access",
         ),
     ],
 )

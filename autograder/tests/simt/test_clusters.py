@@ -127,9 +127,9 @@ def test_a_configuration_that_is_none(configuration, said):
 @pytest.mark.parametrize(
     "body, said",
     [
-        (f"s[t] = t; {SYNC} {READS}", r"block \(1, 0, 0\) accesses .* \(0, 0, 0\), which nothing keeps from"),
-        (f"s[t] = t; __syncthreads(); {READS} {SYNC}", "nothing says that this block has begun"),
-        (f"*{OTHER} = t; {SYNC} out[i] = s[t];", "nothing says that this block has begun"),
+        (f"s[t] = t; {SYNC} {READS}", r"block \(1, 0, 0\) accesses .* \(0, 0, 0\), which may leave the kernel"),
+        (f"s[t] = t; __syncthreads(); {READS} {SYNC}", "which may not have begun yet"),
+        (f"*{OTHER} = t; {SYNC} out[i] = s[t];", "which may not have begun yet"),
         (f"{SYNC} if (rank) return; __nanosleep(9); {READS}", "which has left the kernel|uninitialised"),
         ("cluster.barrier_arrive(); cluster.barrier_arrive();", "arrives at its cluster's barrier again"),
         ('asm volatile("barrier.cluster.wait;");', "at which it has not arrived"),
@@ -251,13 +251,13 @@ def test_a_barrier_of_another_block_is_arrived_at():
     [
         (f"*{OTHER} = i; {ARRIVES} out[i] = s[t]; {SYNC}", "shared-memory race"),
         (f"{ARRIVES} *{OTHER} = i; {WAITS} out[i] = s[t]; {SYNC}", "shared-memory race"),
-        (f"{ARRIVES} if (rank) return; {WAITS}", "which nothing keeps from leaving"),
+        (f"{ARRIVES} if (rank) return; {WAITS}", "which may leave the kernel before this access"),
         (f"if (rank) {ARRIVES} {WAITS}", r"waits? for phase 0 .* will for ever: 0 of 32 arrivals"),
         ("own = theirs;" + WAITS, "an address in another block's shared memory as one in its own"),
         (
             "long long* p = cluster.map_shared_rank(&bar, rank ^ 1);"
             + WAITS.replace(".shared::cta", "").replace('"r"(own)', '"l"(p)'),
-            "may do no more than arrive",
+            "at which it may only arrive",
         ),
     ],
 )

@@ -57,7 +57,7 @@ def test_threads_go_in_rounds_and_drop_out(rounds):
     "mistake, error, said",
     [
         (1, warplab.NoProgress, r"mbarrier bar \(.*rounds.cu:8\) .*: 64 of 96 arrivals"),
-        (2, warplab.SharedRace, "nothing puts that after its initialisation"),
+        (2, warplab.SharedRace, "nothing orders that after its initialisation"),
         (3, warplab.SharedRace, r"rounds.cu:12: .* reads tile\[.*\(rounds.cu:10\)"),
         (4, warplab.SharedRace, r"rounds.cu:16: .* writes tile\[.* reads \(rounds.cu:12\)"),
         (5, warplab.SharedRace, r"rounds.cu:24: .* writes tile\[.* reads \(rounds.cu:26\)"),
@@ -138,7 +138,7 @@ def test_on_newer_chips_one_thread_has_tma_copy(fetch):
 @pytest.mark.parametrize(
     "mistake, error, said",
     [
-        (1, warplab.UnfinishedCopy, r"fetch.cu:16: .* reads tile\[.*its own copy in bulk \(fetch.cu:14\)"),
+        (1, warplab.UnfinishedCopy, r"fetch.cu:16: .* reads tile\[.*its own bulk copy \(fetch.cu:14\)"),
         (2, warplab.SharedRace, r"fetch.cu:14: .* writes tile\[.* reads? \(fetch.cu:16\)"),
     ],
 )

@@ -133,11 +133,11 @@ INIT = "mbarrier.init.shared.b64 [bar], {};"
 MISUSES = {
     "of an object that nobody initialised": (
         "mbarrier.arrive.shared.b64 _, [bar];",
-        "arrives at bar, which is no initialised mbarrier",
+        "arrives at bar, which is not an initialised mbarrier",
     ),
     "after inval": (
         INIT.format(1) + "mbarrier.inval.shared.b64 [bar]; mbarrier.test_wait.parity.shared.b64 p, [bar], 0;",
-        "waits for bar, which is no initialised mbarrier",
+        "waits for bar, which is not an initialised mbarrier",
     ),
     "initialised twice": (INIT.format(1) + INIT.format(1), r"initialises bar \(.*\) again"),
     "for nobody": (INIT.format(0), "initialises bar for 0 arrivals"),
@@ -176,7 +176,7 @@ MISUSES = {
     ),
     "whose pending count has no token": (
         INIT.format(1) + "mbarrier.arrive.shared.b64 %s0, [bar]; mbarrier.pending_count.b64 %n, %s0;",
-        "asks for the pending count of what is no token",
+        "asks for the pending count of a state that is not a token",
     ),
     "written as data": (
         INIT.format(1) + "st.shared.u32 [bar+4], 7;",

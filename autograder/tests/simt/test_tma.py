@@ -332,7 +332,7 @@ READ, DOUBLED, CLEARED = line("mine = tile"), line("2 * mine"), line("tile[t] = 
         (
             8,
             warplab.UnfinishedCopy,
-            rf":{CLEARED}: .* writes tile\[0\] .* in bulk .*:{PUT}\) may not have read",
+            rf":{CLEARED}: .* writes tile\[0\] .* bulk copy .*:{PUT}\) may not have read",
         ),
     ],
 )
@@ -345,7 +345,7 @@ def test_a_mistake_around_a_row_is_found(mistake, error, said):
 @pytest.mark.parametrize(
     "bytes_, skip, error, said",
     [
-        (1000, 0, warplab.MisalignedAccess, "copies 1000 bytes; copies in bulk are of multiples of 16"),
+        (1000, 0, warplab.MisalignedAccess, "copies 1000 bytes; bulk copies are of multiples of 16"),
         (1024, 1, warplab.MisalignedAccess, r"reads 16 bytes at once at element \[1\]"),
         (1024, 260, warplab.OutOfBounds, r"reads element \[260\] of argument 'number 1'"),
         (1216, 0, warplab.OutOfBounds, r"writes tile"),
@@ -534,7 +534,7 @@ def test_a_copy_of_a_box_that_is_nowhere_is_a_request():
 @pytest.mark.parametrize(
     "mistake, error, said",
     [
-        (1, warplab.LaunchError, "no initialised mbarrier|nothing says that this block has begun|initialis"),
+        (1, warplab.LaunchError, "not an initialised mbarrier|which may not have begun yet|initialis"),
         (2, warplab.NoProgress, "1,024 of the bytes that it expects have not come"),
         (3, warplab.LaunchError, "both"),
     ],
@@ -655,9 +655,9 @@ extern "C" __global__ __cluster_dims__(2) void ends(const float* x, float* y, in
 }
 """
 )
-WHO = r"block \(1, 0, 0\) ends, and the copy in bulk that thread \(0, 0, 0\) of block \(0, 0, 0\)"
+WHO = r"block \(1, 0, 0\) ends, and the bulk copy that thread \(0, 0, 0\) of block \(0, 0, 0\)"
 ENDED = {  # of how, as in the kernel
-    0: r"block \(0, 0, 0\) ends, and the copy in bulk that thread \(0, 0, 0\) of block \(0, 0, 0\) "
+    0: r"block \(0, 0, 0\) ends, and the bulk copy that thread \(0, 0, 0\) of block \(0, 0, 0\) "
     r"starts here may not have filled theirs\[0\] yet.*(?s:.)*a wait for the phase",
     1: r"block \(0, 0, 0\) ends, .* may not have read tile\[0\] yet.*(?s:.)*commit_group and wait_group.read",
     2: r"block \(0, 0, 0\) ends, .* may not have read tile\[0\] yet.*(?s:.)*a wait for the phase",

@@ -288,8 +288,8 @@ def test_a_neighbour_s_value_is_followed_through_a_shuffle_and_both_lines_are_na
     "use, how",
     [
         ("if (v > 0) out[t] += cosf(v);", "lets it decide a branch"),
-        ("out[(int)v & 31] = 1;", "takes it for an address"),
-        ("atomicAdd(out, v);", "feeds an atomic with it"),
+        ("out[(int)v & 31] = 1;", "uses it as an address"),
+        ("atomicAdd(out, v);", "passes it to an atomic"),
         ("out[t] = __any_sync(-1, v > 0) ? 1 : 2;", "stores it to global memory"),
         ("out[t] = __syncthreads_or(v > 0);", "lets it decide a vote"),
         ("s[t + 32] = v; __syncthreads(); out[t] = s[32 + (t ^ 1)];", "stores it to global memory"),

@@ -66,7 +66,7 @@ def of_error(error):
 def of_machine(machine):
     """The records of what a launch that came to its end was warned of."""
     met = [{"text": str(c)[:MAX_TEXT], "acts": [_act(act) for act in c.acts]} for c in machine.conflicts]
-    return met + [{"text": text[:MAX_TEXT], "acts": []} for text, _, _ in machine.doubts.values()]
+    return met + [{"text": text[:MAX_TEXT], "acts": []} for text, _, _ in machine.sync_warnings.values()]
 
 
 def of_lines(profiles):

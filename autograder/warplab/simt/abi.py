@@ -1,10 +1,10 @@
 """How Python values become a kernel's parameters, in the conventions of numba-cuda, its successor and C.
 
-The engine takes them as bytes, cuda.core as ints of 64 bits and NumPy scalars of other sizes.
+The engine takes parameters as bytes; cuda.core takes 64-bit words as ints, and other sizes as NumPy scalars.
 
-numba's passes an array as a struct of words of 64 bits, its pointer among them, and a number as its own type.
-numba-cuda-mlir's passes an array as MLIR's description of it ("memref"), in words too, and a number likewise.
-C's passes an array as its pointer, and a number as the type that the kernel declares.
+numba passes an array as a struct of 64-bit words, one of which is its pointer; numba-cuda-mlir passes it as
+MLIR's descriptor of an array ("memref"), also in 64-bit words. Both pass a number in the number's own type.
+C passes an array as its pointer, and a number in the type that the kernel declares.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.ptx.ptx_types import TYPES
 
-#: What PTX calls the type of a number among C's parameters, and its dtype.
+#: PTX types that a number can have in C's convention, and their dtypes.
 NUMBERS = {
     kind: np.dtype(TYPES[kind].value)
     for kind in ("f32", "f64", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -36,32 +36,32 @@ def integer(value: int, bits: int) -> bytes:
 
 
 def numba_array(pointer: int, array) -> tuple[int, ...]:
-    """The words of numba's struct of an array at ``pointer``.
+    """The words of numba's struct for an array at ``pointer``.
 
-    These are (meminfo, parent, size, itemsize, data, shape..., strides...).
-    ``array`` has a shape, a dtype and strides in bytes. meminfo and parent are 0: the kernel does not own the
-    memory.
+    They are (meminfo, parent, size, itemsize, data, shape..., strides...), with strides in bytes. meminfo and
+    parent are 0: the kernel does not own the memory.
     """
     size = math.prod(array.shape)
     return (0, 0, size, array.dtype.itemsize, pointer, *array.shape, *array.strides)
 
 
 def memref(pointer: int, array) -> tuple[int, ...]:
-    """The words of MLIR's description of an array: the pointer twice, an offset, shape, strides in elements.
+    """The words of MLIR's descriptor of an array: the pointer twice, an offset, shape, strides in elements.
 
-    Of records and strings the elements are bytes.
+    An element of an array of records or strings counts as its bytes.
     """
-    width = 1 if issubclass(array.dtype.type, np.flexible) else array.dtype.itemsize  # not of bfloat16
+    # np.flexible: records and strings, but not bfloat16, whose dtype has the kind of a record
+    width = 1 if issubclass(array.dtype.type, np.flexible) else array.dtype.itemsize
     return (pointer, pointer, 0, *array.shape, *(step // width for step in array.strides))
 
 
 def numba_array_words(pointer: int, array) -> list[bytes]:
-    """The same as bytes, a word each: what a launch passes."""
+    """``numba_array`` as 8 bytes a word, as the engine takes it."""
     layout = _words_of_layout(array.shape, array.strides, array.dtype.itemsize)
     return [*layout[:4], word(pointer), *layout[4:]]
 
 
-@functools.lru_cache(maxsize=1024)  # a program launches often what lies in memory alike
+@functools.lru_cache(maxsize=1024)  # a program often launches with arrays of one layout
 def _words_of_layout(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[bytes, ...]:
     return tuple(map(word, (0, 0, math.prod(shape), itemsize, *shape, *strides)))
 
@@ -74,7 +74,7 @@ def numba_number(dtype: str, value) -> np.generic:
 def c_number(kind: str, value, name: str, kernel: str) -> np.generic:
     """A number of C's convention, as the PTX type ``kind`` (one of NUMBERS) that the kernel declares.
 
-    Raises InvalidLaunch where it does not fit.
+    Raises InvalidLaunch where the value does not fit that type.
     """
     dtype = NUMBERS[kind]
     if dtype.kind == "f":

@@ -1,7 +1,6 @@
-"""What can go wrong in a launch, said the way a student can act on it.
+"""The errors of a launch, worded for a student.
 
-Every error names the kind, the kernel, the source line, the block and thread that did it, and what to look
-at.
+Each names its kind, the kernel, the source line, the block and thread that caused it, and what to look at.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Says = str | Callable[[int], str]  # what a thread does, or what to say of it by its place in its group
+Says = str | Callable[[int], str]  # a text about a thread, or a function of the thread's index in its group
 NOT_THEIRS = ("site-packages", "/warplab/", "/autograder/sandbox/", "/lib/python3", "<frozen ", "IPython")
 
 
@@ -18,8 +17,8 @@ NOT_THEIRS = ("site-packages", "/warplab/", "/autograder/sandbox/", "/lib/python
 class Act:
     """What one thread did, for drawing it.
 
-    ``does``: "reads", "writes", "updates atomically" or "waits"; ``what``: an element such as ``tile[3,
-    16]``.
+    ``does`` is "reads", "writes", "updates atomically" or "waits"; ``what`` is an element, such as
+    ``tile[3, 16]``.
     """
 
     thread: tuple[int, int, int]
@@ -31,7 +30,7 @@ class Act:
 
 
 def led_here(error: BaseException) -> list[str]:
-    """The lines of a notebook or a script of the reader's that led to an error, the outermost first."""
+    """The lines of the reader's own notebook or script that led to an error, the outermost first."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not any(part in f.filename for part in NOT_THEIRS)]
     return [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
@@ -40,7 +39,7 @@ def led_here(error: BaseException) -> list[str]:
 class LaunchError(RuntimeError):
     """A kernel launch was refused or stopped. ``str(error)`` is the text for the student.
 
-    ``acts``: what the one or two threads did that it names, in order of time.
+    ``acts``: what each thread named in it did (one or two threads), in order of time.
     """
 
     kind = "launch error"
@@ -64,20 +63,21 @@ class LaunchError(RuntimeError):
         super().__init__(text + (f"\n  Look at: {hint}" if hint else ""))
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: the lines of the notebook that led here, and the text; nothing of ours."""
+        """What IPython shows: the notebook's lines that led here, and the text; no frame of this package."""
         return [*led_here(self), f"{type(self).__name__}: {self}"]
 
 
 class OutOfTime(BaseException):
-    """Raised into a computation that has taken too long. where: " in kernel k, cell:4", which the
-    engine notes where it is stopped; "" elsewhere.
+    """Raised into a computation that has taken too long.
+
+    ``where`` is set by the engine if it was running, for example to " in kernel k, cell:4"; else it is "".
     """
 
     where = ""
 
 
 class InvalidLaunch(LaunchError):
-    """The launch configuration or an argument is one that CUDA refuses too."""
+    """CUDA too would refuse the launch configuration or an argument."""
 
     kind = "invalid launch"
 
@@ -111,7 +111,9 @@ class MisalignedAccess(MemoryError_):
 
 
 class UninitialisedRead(MemoryError_):
-    """A thread used shared or local memory that was never written, or a lane's value that is not there."""
+    """A thread used shared or local memory that was never written, or what a shuffle got from an absent
+    lane.
+    """
 
     kind = "uninitialised read"
 
@@ -129,20 +131,24 @@ class BarrierDivergence(LaunchError):
 
 
 class BarrierWarning(UserWarning):
-    """A barrier that PTX lets pass and CUDA C++ does not promise: some threads of the block left the kernel
-    before it, or wait at another place. Or a vote, a match, a reduction or a shuffle of a warp whose mask
-    names a lane that did not come to it, and had not left.
+    """A barrier that works in PTX but that CUDA C++ leaves undefined: some threads of the block left the
+    kernel before it, or wait at another place. Or a vote, match, reduction or shuffle whose member mask names
+    a lane that has not left the kernel and did not reach it.
     """
 
 
 class BarrierMisuse(LaunchError):
-    """An mbarrier is used as the PTX manual does not allow: uninitialised, twice, by too many, as data."""
+    """An mbarrier is used against the PTX manual: before its initialisation, initialised twice, with more
+    arrivals than it expects, or read and written as data.
+    """
 
     kind = "misuse of an mbarrier"
 
 
 class ClusterMisuse(LaunchError):
-    """A block of a cluster reaches for another that may not be there, or comes to the barrier out of turn."""
+    """A block accesses shared memory of another block of its cluster that may not have begun or may have
+    ended; or a thread arrives and waits at the cluster's barrier in the wrong order.
+    """
 
     kind = "misuse of a cluster"
 
@@ -166,18 +172,18 @@ class StackOverflow(LaunchError):
 
 
 class UnfinishedCopy(LaunchError):
-    """A thread read what an asynchronous copy was still to bring."""
+    """A thread read memory that an asynchronous copy had yet to write."""
 
     kind = "unfinished asynchronous copy"
 
 
 class WarpgroupMisuse(LaunchError):
-    """Registers or operands of a product of a warp group (wgmma) are used without its wait or its fence."""
+    """Registers or operands of a ``wgmma`` are used without the wait or the fence that it needs."""
 
     kind = "misuse of a warp group's product"
 
 
 class WarpWide(LaunchError):
-    """An instruction of a whole warp met less than a warp, or lanes that disagree about its operands."""
+    """A warp-wide instruction was executed by part of a warp, or its lanes disagree about its operands."""
 
     kind = "warp-wide instruction"

@@ -1,7 +1,7 @@
 """``machine_code(kernel)``: a kernel's source, its PTX and its machine code, line by line side by side.
 
-NVIDIA's compilers make all three without a GPU, and tell which line each instruction came from. The assembler
-moves instructions: one that serves several lines stands at one of them.
+NVIDIA's compilers need no GPU for this, and record the source line of each instruction. The assembler moves
+and merges instructions: one that serves several lines is shown at one of them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CodeLine:
 
     @property
     def number(self) -> str:
-        """The line's number as a reader sees it; of another file than the kernel's with the file's name."""
+        """The line's number as a reader sees it, with the file's name if it is not the kernel's file."""
         return f"{self.file}:{self.line}" if self.file else str(self.line or "")
 
 
@@ -52,7 +52,7 @@ class MachineCode:
 
     @property
     def counts(self) -> tuple[int, int]:
-        """How many instructions of PTX and of machine code there are; labels are none."""
+        """How many instructions of PTX and of machine code there are, labels not counted."""
         ptx, sass = (
             sum(not text.endswith(":") for one in self.lines for text in getattr(one, column))
             for column in ("ptx", "sass")
@@ -88,13 +88,14 @@ class MachineCode:
 def machine_code(kernel, *args, arch: str | None = None, **constants) -> MachineCode:
     """The source, the PTX and the machine code of ``kernel``, side by side. Nothing runs.
 
-    kernel: what ``@cuda.jit``, ``cuda_kernel`` or ``@triton.jit`` made, with or without a configuration
-    ``[grid, block]``. args: the arguments of a numba kernel, whose types decide its code; without them it is
-    the code of the types that it was compiled for last. A Triton kernel needs its arguments and its
-    ``constants``, such as BLOCK=1024 or num_warps=8. arch: such as "sm_80"; the default is WARPLAB_ARCH or
-    sm_90; for Triton it is WARPLAB_TRITON_ARCH or sm_80. Raises TypeError for another object, or a numba
-    kernel without arguments that never ran; ValueError for a Triton kernel and another architecture;
-    ToolchainError where nvdisasm is not installed.
+    ``kernel``: the result of ``@cuda.jit``, ``cuda_kernel`` or ``@triton.jit``, with or without a
+    configuration ``[grid, block]``. ``args``: the arguments of a numba kernel, whose types decide its code;
+    without them, the types that it was last compiled for are taken. A Triton kernel needs its arguments and
+    its ``constants``, such as BLOCK=1024 or num_warps=8. ``arch``: for example "sm_80"; the default is
+    WARPLAB_ARCH or sm_90, for Triton WARPLAB_TRITON_ARCH or sm_80.
+
+    Raises TypeError for another object, or for a numba kernel without ``args`` that was never compiled;
+    ValueError for a Triton kernel and another architecture than Triton's; ToolchainError without nvdisasm.
     """
     if triton_hook.is_triton_kernel(kernel):
         if arch not in (None, triton_hook.target().arch):
@@ -120,7 +121,9 @@ def machine_code(kernel, *args, arch: str | None = None, **constants) -> Machine
 
 
 def _ptx_of(dispatcher, args, target: Target) -> tuple[str, str]:
-    """PTX and entry of a ``@cuda.jit`` function for the types of ``args``, or of what it compiled last."""
+    """PTX and entry of a ``@cuda.jit`` function for the types of ``args``; without ``args``, of the last
+    compilation.
+    """
     if not args and not dispatcher.overloads:
         name = dispatcher.py_func.__name__
         raise TypeError(
@@ -138,9 +141,9 @@ def _ptx_of(dispatcher, args, target: Target) -> tuple[str, str]:
 def _side_by_side(
     name: str, ptx: str, entry: str, target: Target, text: list[str] | None = None
 ) -> MachineCode:
-    """``text``: the lines of the kernel's own file, where no file holds them.
+    """The table of a compiled kernel. ``text``: the lines of its source where that is not in a file.
 
-    In PTX, parameters and numba's shared arrays have their short names.
+    Parameters and numba's shared arrays are shown by their short names in the PTX.
     """
     module = parse(ptx)
     device = [function for function in module.functions.values() if not function.is_entry]

@@ -1,30 +1,34 @@
-"""What the machine tells whoever watches it: counters and checks override the events that they need."""
+"""The events of a launch: counters and checks are observers that override those that they need."""
 
 from __future__ import annotations
 
 
 class Observer:
-    """Every event gets the machine. A group is a set of lanes at one place;
+    """Every event gets the machine. ``group`` is a set of lanes that execute one instruction together;
     ``block`` is a basic block of the program.
 
-    ``accessed``: ``what`` is "read", "write" (with its ``values``, before they are stored) or "atomic";
-    ``offset`` and ``width`` are bytes; of a read of uninitialised memory an observer may answer with the
-    arguments of ``taint.loaded``. ``read_until_now``: of whose start ``accessed`` has told, a read of shared
-    memory by an asynchronous instruction ends. ``missed``: a shuffle reads lanes that take no part, by
-    ``warp.shuffle``'s ``missing``; the answer is what lanes ``got``.
-    ``bulk``: a part of a copy that TMA makes, whose group has a lane for each word or 16 bytes; by default an
-    access like others.
-    ``printed``: a lane prints what ``taken`` names from a generic address on: (byte, bytes) each.
-    ``barrier``: all threads pass one. ``met``: some do; ``lanes`` with one number in ``together`` have met.
-    ``fence``: ``wide`` if it reaches other thread blocks. ``arrived``: lanes arrive in phases of mbarriers,
-    each of which has a number, ``relaxed`` if only what they have fenced is ordered; ``waited``: they have
-    waited for them. ``visited``: lanes reach other blocks of their cluster; ``left``: the last threads of
-    ``blocks`` leave, told of kernels with clusters or asynchronous copies.
+    ``accessed``: a load ("read" in ``what``), a store ("write", with its ``values``, told before they are
+    stored) or an atomic ("atomic"); ``offset`` and ``width`` are bytes. At a read of uninitialised memory an
+    observer may return the arguments of ``taint.loaded``.
+    ``read_until_now``: an asynchronous instruction has finished a read of shared memory, of which
+    ``accessed`` told when it began.
+    ``missed``: a shuffle reads from absent lanes (``missing``, as in ``warp.shuffle``); the observer returns
+    the values that lanes get, which are ``got`` unless it taints them.
+    ``bulk``: a part of a copy by TMA, with one lane of the group for each word or each 16 bytes; by default
+    it is handled as ``accessed``.
+    ``printed``: a lane prints the bytes (start, length) in ``taken``, relative to a generic address.
+    ``barrier``: all threads of their blocks (or the grid) pass a barrier. ``met``: some threads do; lanes
+    with the same number in ``together`` have met.
+    ``fence``: ``wide`` if its scope reaches other thread blocks.
+    ``arrived``: lanes arrive in the numbered ``phases`` of mbarriers; ``relaxed`` arrivals release only what
+    a fence has released before. ``waited``: lanes have waited for those phases.
+    ``visited``: lanes access shared memory of other blocks of their cluster. ``left``: the last threads of
+    ``blocks`` leave; told only of kernels with clusters or asynchronous copies.
     ``done``: a chunk of thread blocks has ended.
     """
 
     def at_once(self, machine) -> int | None:
-        """How many thread blocks shall run together, asked before the first; None: as the machine likes."""
+        """How many thread blocks should run together; None: no wish. Asked before the first block runs."""
 
     def executed(self, machine, group, block): ...
 

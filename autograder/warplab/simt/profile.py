@@ -1,7 +1,7 @@
 """``profile(kernel[grid, block], *args)``: run a kernel once on the SIMT engine and count what it did.
 
-Always the engine, also where there is CUDA, so that the same submission gives the same counts everywhere. The
-numbers are counts of the PTX that the compiler made, never times.
+It always runs on the engine, even where there is a GPU, so that a submission has the same counts everywhere.
+The numbers are counts of the PTX that the compiler made, never times.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEMORY = {  # part of a Profile -> its numbers, as as_dict() names them
         f"tma_{kind}": ("requests", "sectors", "bytes", "shared_bytes", "sectors_saved") for kind in KINDS[:2]
     },
 }
-OTHERS = {  # likewise, of what no bound is about
+OTHERS = {  # likewise; no bound of a task uses these
     **{f"distributed_{kind}": ("requests", "bytes") for kind in KINDS[:3]},
     "atomics": ("requests", "lanes", "addresses", "most_lanes_on_one_address"),
 }
@@ -107,16 +107,15 @@ class Profile(Counts):
 
     Sizes in bytes; ``occupancy`` is theoretical, 0 to 1, limited by ``occupancy_limit``.
 
-    ``busiest_warp_instructions``: instructions of the warp that issued most, the launch's longest chain,
-    which a total hides where one warp works for all. Nsight Compute has no such number (its
-    ``smsp__inst_executed.max`` is the busiest quarter of an SM). Of a sample of blocks it is the sample's and
-    is not scaled.
+    ``busiest_warp_instructions``: instructions of the warp that issued most, the launch's longest chain. A
+    total hides it where one warp does the work of all. Nsight Compute has no such number (its
+    ``smsp__inst_executed.max`` is the busiest quarter of an SM). It is not scaled if only a sample ran.
 
-    ``footprints``: of each buffer in global memory its distinct sectors; empty for a sample of blocks.
+    ``footprints``: the distinct sectors of each buffer in global memory; empty for a sample of blocks.
     ``unit_flops``: ``flops`` by the unit that does them: the name of the registry's peak without "peak_", or
-    "half_lanes" for 16-bit operations on CUDA cores. ``caches``: what the model of the caches says, if it was
-    asked. ``execution`` by index of a basic block of ``program``, ``traffic`` by its memory instruction and
-    the space reached; neither is scaled for a sample.
+    "half_lanes" for 16-bit operations on CUDA cores. ``caches``: the result of the cache model, if one was
+    asked for. ``execution`` is keyed by the index of a basic block of ``program``, ``traffic`` by the number
+    of a memory instruction and the space that it reached; neither is scaled for a sample.
     """
 
     kernel: str = ""
@@ -150,15 +149,16 @@ class Profile(Counts):
 
     @property
     def footprint(self) -> Footprint | None:
-        """The distinct sectors of all buffers together, in bytes; None where only a sample of blocks ran."""
+        """The distinct sectors of all buffers together, in bytes; None if only a sample of blocks ran."""
         return None if self.sampled else sum(self.footprints.values(), Footprint())
 
     @property
     def l1_passes(self) -> dict[str, float]:
-        """Passes through an SM's L1 and shared memory, 128 bytes each, from below, by kind of access.
+        """A lower bound of passes through an SM's L1 and shared memory, 128 bytes each, by kind of access.
 
-        As many as the banks need; fewer where ptxas joins requests of PTX
-        (``warplab.simt.counters.assembled``). Atomics take one a request at least: their turns are in none.
+        The passes that the banks need, less those that ptxas saves by joining requests of PTX
+        (``warplab.simt.counters.assembled``). An atomic counts as one pass a request, however many lanes
+        share an address.
         """
         return {kind: sum(line.passes(kind) for line in self.lines) for kind in PASSES}
 
@@ -169,12 +169,12 @@ class Profile(Counts):
 
     @cached_property
     def machine(self) -> AssembledCode | None:
-        """The machine code, read when first asked for: the disassembler takes a moment. None without it."""
+        """The machine code, disassembled at the first use, as that takes a moment; None without nvdisasm."""
         return self.disassemble()
 
     @cached_property
     def machine_instructions(self) -> int:
-        """How many instructions the machine code has, whether they run or not; 0 without nvdisasm."""
+        """How many instructions the machine code has, executed or not; 0 without nvdisasm."""
         return len(self.machine.code) if self.machine else 0
 
     @cached_property
@@ -199,9 +199,9 @@ class Profile(Counts):
     def assembled(self) -> dict[str, float]:
         """Estimated requests of the machine code by kind, {"shared_load": 320.0, ...}. Never graded.
 
-        "atomic" are requests of atomics and "atomic_lanes" the lanes in them, which are fewer than PTX's
-        where ptxas elects one lane of a warp to add up for all. How each is estimated:
-        ``warplab.simt.counters.assembled``. Empty where there is no nvdisasm.
+        "atomic" counts requests of atomics, and "atomic_lanes" the lanes in them: fewer than PTX's where
+        ptxas elects one lane of a warp to act for all. ``warplab.simt.counters.assembled`` says how each is
+        estimated. Empty without nvdisasm.
         """
         out: dict[str, float] = {}
         for line in self.lines:
@@ -221,7 +221,7 @@ class Profile(Counts):
     def ncu(self) -> dict[str, int | float]:
         """The counters under Nsight Compute's metric names.
 
-        Counted on PTX, and Nsight Compute counts machine code: ``assembled`` estimates where they differ.
+        They are counted on PTX, where Nsight Compute counts machine code: ``assembled`` estimates the latter.
         """
         flat = self.as_dict()
         out = {metric: number for metric, name in NCU.items() if not isinstance(number := flat[name], str)}
@@ -266,7 +266,7 @@ class Profile(Counts):
         return rows
 
     def _levels(self) -> list[tuple[str, str]]:
-        """The rows of L2 and HBM: what is known from below, and what the model of the caches says."""
+        """The rows of L2 and HBM: the distinct sectors, a lower bound, and the result of the cache model."""
         least = self.footprint
         if least is None or not least.touched:
             return []
@@ -282,7 +282,7 @@ class Profile(Counts):
         return rows
 
     def _assembled(self, label: str) -> str:
-        """What stands beside a row of the machine code."""
+        """What the table says of the machine code in the row ``label``, or ""."""
         if self.machine is None:
             return ""
         if label == "instructions":
@@ -337,20 +337,21 @@ def profile(
 ) -> Profile:
     """Run ``launcher(*args)`` once on the SIMT engine and return its counters.
 
-    ``launcher`` is a configured kernel: ``kernel[grid, block]`` of numba or ``cuda_kernel``, ``kernel[grid]``
-    of Triton, to which alone ``constants`` such as ``BLOCK=1024`` are passed on. Arrays and tensors
-    may lie on the host, on the engine's device or on a GPU; the kernel's results are in them afterwards, as
-    after a launch.
-    ``arch`` is the architecture compiled for (default WARPLAB_ARCH or sm_90; for Triton
-    WARPLAB_TRITON_ARCH or sm_80).
-    ``sample_blocks``: for a launch that is too large to run here, run only so many blocks, spread evenly over
-    the grid, on copies of the arrays, which stay as they were, and scale the counts. The table says so. Good
-    for a look, not for a result or a grade.
+    ``launcher``: a configured kernel, which is ``kernel[grid, block]`` of numba or ``cuda_kernel``, or
+    ``kernel[grid]`` of Triton. ``args``: arrays and tensors may be on the host, on the engine's device or on
+    a GPU; they hold the kernel's results afterwards, as after a launch. ``constants``: arguments by name,
+    such as ``BLOCK=1024``, which only Triton's kernels take.
+    ``arch``: the architecture to compile for (default WARPLAB_ARCH or sm_90; for Triton WARPLAB_TRITON_ARCH
+    or sm_80).
+    ``sample_blocks``: for a launch that is too large for the engine, run only so many blocks, spread evenly
+    over the grid, and scale the counts. They run on copies of the arrays, so the arrays stay unchanged. The
+    table says that the counts are an estimate: they are good for a look, not for a grade.
     ``caches``: a device of the registry, such as "h100-sxm", whose caches are modelled as well
     (``warplab.simt.counters.caches``). It takes about twice as long.
-    Raises ProfileError for another object, for more than 67,108,864 threads that would run, or for a sample
-    of a kernel whose blocks wait for each other, or for ``caches`` of a sample; LaunchError for what goes
-    wrong inside.
+
+    Raises ProfileError for another object, for a launch of more than 67,108,864 threads, for a sample of a
+    kernel whose blocks wait for each other, or for ``caches`` together with ``sample_blocks``; LaunchError
+    for an error in the launch itself.
     """
     if caches and sample_blocks is not None:
         raise ProfileError(
@@ -372,7 +373,7 @@ def summary(
 ) -> Profile:
     """The Profile of a launch that ``machine`` has run under ``counters``.
 
-    ``resources`` False leaves out what only the assembler knows: registers, spills and occupancy.
+    ``resources=False`` leaves out what only ptxas knows: registers, spills and occupancy.
     """
     program = machine.program
     p = Profile(
@@ -411,10 +412,7 @@ def summary(
 
 @functools.lru_cache(maxsize=8)
 def _registers_read(program) -> set[str]:
-    """All registers whose values a program uses.
-
-    An ``atom`` that returns into another is assembled as a ``red``.
-    """
+    """All registers that a program reads. ptxas turns an ``atom`` whose result is not read into a ``red``."""
     return {
         name
         for item in program.function.body
@@ -471,7 +469,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
 
 
 def _add(c: Counts, kind: str, space: str, traffic: Traffic) -> None:
-    """Add what one instruction did in one memory."""
+    """Add one instruction's traffic in one state space to ``c``."""
     if space == "local":
         c.local_requests += traffic.requests
         return

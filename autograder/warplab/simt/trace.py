@@ -1,7 +1,7 @@
-"""``step(kernel[grid, block], *args)``: what one warp did, instruction by instruction, to go through.
+"""``step(kernel[grid, block], *args)``: a page on which a reader steps through one warp's instructions.
 
-The trace has the order in which the engine issues: of a warp whose lanes disagree, the lanes at the lowest
-program counter first. A GPU may choose another order; the lanes of each instruction are the same.
+The trace is in the engine's issue order: where lanes of a warp diverge, those at the lowest program counter
+go first. A GPU may choose another order; the lanes of each instruction are the same.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from warplab.simt.watched import watched
 MOST_STEPS = 2000
 BLUE, GREY = (0x2A, 0x7F, 0xC4), (0x7D, 0x85, 0x90)  # of the course's palette
 MEMORY = ("kind", "space", "width", "name", "shape", "order", "itemsize", "start")
-NEAR = 20  # lines of source between two that have instructions, for them to stand in one listing
+NEAR = 20  # lines of source with instructions that are at most so far apart are shown in one listing
 
 
 @dataclass(frozen=True)
 class ListingLine:
-    """A line of the listing: its PTX, and the line of a file that it came from. ``kind`` is "branch",
-    "barrier", "exit" or ""; ``label`` is where branches of the listing jump to, if to here.
+    """One instruction of PTX, and the source line that it came from.
+
+    ``kind`` is "branch", "barrier", "exit" or ""; ``label`` is the label by which branches of the listing
+    jump here, or "".
     """
 
     text: str
@@ -43,8 +45,9 @@ class ListingLine:
 
 @dataclass
 class Trace:
-    """The ``steps`` of one warp of a launch, at most as many as were asked for, of the ``issued`` that there
-    were. In a notebook it shows itself: forwards, back, and to any step.
+    """The first ``steps`` of one warp of a launch, which was issued ``issued`` instructions in all.
+
+    A notebook shows it as a page to step through.
     """
 
     kernel: str
@@ -53,7 +56,7 @@ class Trace:
     block: tuple[int, int, int]
     block_index: tuple[int, int, int]
     warp: int
-    threads: int  # the lanes that the warp has: 32, less in a block's last warp
+    threads: int  # lanes of the warp that have a thread: 32, or fewer in a block's last warp
     listing: list[ListingLine]
     steps: list[Step] = field(repr=False)
     issued: int
@@ -79,7 +82,7 @@ class Trace:
         return out
 
     def as_dict(self) -> dict:
-        """The trace as plain data, as small as it goes: what the script of a page reads."""
+        """The trace as compact plain data, which trace.js reads."""
         memories: list[dict] = []
         asked = {n: [_small(a, memories) for a in s.accesses] for n, s in enumerate(self.steps) if s.accesses}
         return {
@@ -109,7 +112,7 @@ class Trace:
 
     @property
     def note(self) -> str:
-        """What is said of a trace that was cut off."""
+        """The sentence under a trace that was cut off at ``most`` steps."""
         kept, issued = len(self.steps), self.issued
         return (
             f"The first {kept:,} of {issued:,} instructions that the warp was issued; for more of them, "
@@ -134,7 +137,7 @@ class Trace:
     @property
     def map(self) -> str:
         """A picture as a data address: a row a lane, a column a step, filled where the lane takes part."""
-        from PIL import Image  # here, because `import warplab` shall not wait for it
+        from PIL import Image  # imported late: it is slow, and `import warplab` need not wait for it
 
         masks = np.array([one.lanes for one in self.steps], np.int64)
         active = masks[None, :] >> np.arange(32)[:, None] & 1
@@ -146,7 +149,7 @@ class Trace:
 
     @property
     def map_alt(self) -> str:
-        """What the picture shows."""
+        """The alternative text of ``map``."""
         share = sum(one.lanes.bit_count() for one in self.steps) / (32 * len(self.steps))
         return (
             f"32 rows, one a lane, over {len(self.steps):,} instructions of PTX; filled where the lane takes "
@@ -168,9 +171,10 @@ def step(
 ) -> Trace:
     """Run ``launcher(*args)`` once on the SIMT engine and return what one warp did, step by step.
 
-    ``launcher``, ``args``, ``arch`` and ``constants`` are those of ``profile``; results are in the arrays
-    afterwards. ``block_index`` is a number or (x, y, z), ``warp`` a number in that block; ``most`` steps are
-    kept at most. Where a kernel calls itself, the steps of a call stand before those of the code around it.
+    ``launcher``, ``args``, ``arch`` and ``constants`` are those of ``profile``; the arrays hold the kernel's
+    results afterwards. ``block_index`` is a number or (x, y, z), ``warp`` the number of a warp in that block;
+    at most ``most`` steps are kept. The steps of a recursive call come before those of the calling code.
+
     Raises InvalidLaunch for a block or a warp that the launch does not have, and what ``profile`` raises.
     """
     if most < 1:
@@ -182,8 +186,8 @@ def step(
 
 
 def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
-    """What was seen; the listing is in the program's order. text: the source's lines, where no file holds
-    them.
+    """The observed warp as a Trace, its listing in program order. ``text``: the source's lines, if they are
+    not in a file.
     """
     program = machine.program
     order = sorted(range(len(seen.listing)), key=lambda n: _rank(*seen.listing[n]))
@@ -219,14 +223,14 @@ def _trace(seen: OneWarp, machine, arch: str, text: list[str]) -> Trace:
 
 
 def _rank(block, instr) -> tuple[int, int]:
-    """Where an instruction stands in the program."""
+    """A sort key: the instruction's basic block, and its position in it."""
     code = [*block.instrs, block.branch, block]
     return block.index, next(n for n, one in enumerate(code) if one is instr)
 
 
 def _small(access: NamedRequest, memories: list[dict]) -> list:
-    """[place in ``memories``, lanes, offsets, cost]; offsets that rise evenly as their first and their step,
-    what the access has in common with others in ``memories``.
+    """[index in ``memories``, lanes, offsets, cost] of an access; evenly spaced offsets as their first and
+    their distance. What several accesses share (MEMORY) is kept once, in ``memories``.
     """
     common = {name: getattr(access, name) for name in MEMORY}
     if common not in memories:
@@ -239,7 +243,7 @@ def _small(access: NamedRequest, memories: list[dict]) -> list:
 
 
 def _in_order(places: list[int]) -> list[tuple[int, int]]:
-    """(first, how many) of runs in which each place is the one before and one more."""
+    """(first, length) of each run of consecutive places."""
     runs = []
     for _, steps in groupby(enumerate(places), lambda numbered: numbered[1] - numbered[0]):
         run = [place for _, place in steps]
@@ -248,7 +252,7 @@ def _in_order(places: list[int]) -> list[tuple[int, int]]:
 
 
 def _sources(files: dict[str, int], listing: list[ListingLine], text: list[str]) -> list[dict]:
-    """Of each file the lines that the listing came from, with what stands between them."""
+    """The source lines that the listing came from, by file, in stretches that include short gaps (NEAR)."""
     out = []
     for path, number in files.items():
         found = []

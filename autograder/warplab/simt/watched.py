@@ -24,7 +24,7 @@ MAX_THREADS = 1 << 26  # 67 million threads: minutes on one core
 
 
 class ProfileError(TypeError):
-    """profile() was given something that is no configured kernel, or a launch that is too large to count."""
+    """profile() was given something other than a configured kernel, or a launch that is too large."""
 
 
 def watched(
@@ -41,7 +41,7 @@ def watched(
         )
     if sample_blocks is not None and sample_blocks < 1:
         raise ProfileError(
-            f"sample_blocks={sample_blocks} runs nothing; give the number of blocks to run, such as 64"
+            f"sample_blocks={sample_blocks} runs no block; give the number of blocks to run, such as 64"
         )
     with on_host((*args, *constants.values())) as there:
         args, values = there[: len(args)], there[len(args) :]
@@ -73,7 +73,7 @@ def _watched(launcher, args, constants, arch, observers, sample_blocks):
 
 
 def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
-    """How many of the ``blocks`` run, None for all. Raises ProfileError for more than can be counted."""
+    """How many of the ``blocks`` run, None for all. Raises ProfileError above MAX_THREADS threads."""
     sample = sample_blocks if sample_blocks is not None and sample_blocks < blocks else None
     running = (sample or blocks) * threads
     if running > MAX_THREADS:
@@ -86,7 +86,7 @@ def _sample(blocks: int, threads: int, sample_blocks: int | None) -> int | None:
 
 
 def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
-    """``watched`` of Triton's kernel[grid], whose grid and block Triton decides on while it launches."""
+    """``watched`` for Triton's kernel[grid]: Triton chooses the grid and the block while it launches."""
     target = triton_hook.target()
     if arch not in (None, target.arch):
         raise ProfileError(triton_hook.not_compiled_for(arch))
@@ -102,13 +102,13 @@ def _watched_triton(launcher, args, constants, arch, observers, sample_blocks):
 
 
 def is_launcher(value) -> bool:
-    """True of ``kernel[grid, block]``, numba's and ``cuda_kernel``'s, and of Triton's ``kernel[grid]``."""
+    """True for ``kernel[grid, block]`` of numba and ``cuda_kernel``, and for Triton's ``kernel[grid]``."""
     ours = is_configured(value) or mlir_hook.is_configured(value) or isinstance(value, ConfiguredKernel)
     return ours or triton_hook.is_triton_launch(value)
 
 
 def _run_numba(launcher, args, context: LaunchContext):
-    """Compile for these arguments and run on the engine, also where there is CUDA."""
+    """Compile for these arguments and run on the engine, even where there is a GPU."""
     args = tuple(np.asarray(a) if isinstance(a, np.ndarray) else a for a in args)
     kernel = compiled_for(launcher.dispatcher, args)
     return launch_on_engine(kernel, args, launcher.griddim, launcher.blockdim, launcher.sharedmem, context)
@@ -116,12 +116,12 @@ def _run_numba(launcher, args, context: LaunchContext):
 
 @contextlib.contextmanager
 def on_host(args: tuple) -> Iterator[tuple]:
-    """``args`` with copies on the host of what lies on a GPU, where the engine cannot reach.
+    """``args`` with arrays and tensors on a GPU replaced by copies on the host, which the engine can reach.
 
-    After a launch without an error what it changed is written back. A copy that it only read is not: two may
-    be of one memory.
+    After a launch without an error, copies that the kernel changed are written back. The others are not: two
+    arguments may share memory, and an unchanged copy would overwrite what the kernel wrote through the other.
     """
-    copies: dict[int, tuple] = {}  # by the argument's id: itself, its copy, and what that held before
+    copies: dict[int, tuple] = {}  # by the argument's id: the argument, its copy, the copy before the launch
 
     def here(value) -> Any:
         if type(value) is tuple:
@@ -150,7 +150,7 @@ def on_host(args: tuple) -> Iterator[tuple]:
 
 
 def _copied(value):
-    """A copy of a kernel's argument that a sample may write to; numbers as they are."""
+    """A copy of a kernel's argument for a sampled launch to write to; numbers as they are."""
     if isinstance(value, TensorMap):
         return replace(value, array=_copied(value.array))
     if isinstance(value, tuple):

@@ -1,1 +1,1 @@
-"""Counting what a kernel did, in Nsight Compute's terms."""
+"""Observers that count what a launch does, in Nsight Compute's terms."""

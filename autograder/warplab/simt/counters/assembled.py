@@ -1,24 +1,25 @@
-"""What the machine code would do, beside what was counted on PTX: some of it read off, some of it estimated.
+"""Facts and estimates about the machine code of a launch, beside what was counted on PTX.
 
-Read off nvdisasm's listing, exactly: how many instructions the code has, which loads, stores and atomics are
-among them, how wide, and whether ptxas lets one lane of a warp do an atomic for all (it elects the lane:
-VOTEU, UFLO, a comparison with the lane's own number). Nothing tells how often each runs.
+Exact, from nvdisasm's listing: the number of instructions, the loads, stores and atomics among them with
+their widths, and whether ptxas lets one elected lane of a warp do an atomic for all (by VOTEU, UFLO and a
+comparison with the lane's own number). The listing does not tell how often each instruction runs.
 
 Estimated, for each source line:
-- loads and stores. ptxas joins neighbours (four loads of 4 bytes to one LDS.128), splits others (a wmma tile
-  to several) and unrolls loops, but a lane asks for the same bytes. So the bytes counted on PTX, divided by
-  the mean width of the line's instructions in the machine code, are the requests that Nsight Compute would
-  see. Wrong where ptxas drops a load, or moves it to another line.
-- their passes through L1 and shared memory, from below. Joined requests make one that needs all their words,
-  so at least as many passes as the most of them, which is no less than their mean: all that was counted, over
-  the most that are joined to one. Nor can more be lost than the requests that are gone had taken.
-- instructions that warps execute: of each line as many as its PTX issued, by how many instructions it has in
-  the machine code and in PTX. For 26 of 30 launches under Nsight Compute (counted.yml) that is right within a
-  fifth, for the others 0.6 to 1.8 times what they executed: loops that are unrolled, code that is skipped.
-- atomics. As many requests as PTX has, each with one lane where the machine code elects one, and with the
-  lanes of PTX where it does not. Lanes of a loop of compare-and-swap come round again: at least so many.
+- requests of loads and stores. ptxas joins neighbours (four loads of 4 bytes into one LDS.128), splits others
+  (a wmma tile into several) and unrolls loops, but a lane moves as many bytes as before. So the bytes counted
+  on PTX, divided by the mean width of the line's instructions in the machine code, are the requests that
+  Nsight Compute would count. This is wrong where ptxas drops a load, or moves it to another line.
+- a lower bound of their passes through L1 and shared memory. A joined request needs all words of its parts,
+  so at least as many passes as its costliest part, which is at least the parts' mean: the passes counted,
+  divided by the largest number of requests joined into one. Nor can joining save more passes than the
+  requests that disappeared had needed.
+- instructions that warps execute: those that the line's PTX issued, times its instructions in machine code,
+  divided by its instructions in PTX. For 26 of 30 launches under Nsight Compute (counted.yml) this is right
+  within a fifth; for the others it is 0.6 to 1.8 times the real number (unrolled loops, skipped code).
+- atomics: PTX's requests, each with one lane where the machine code elects one, else with PTX's lanes. A loop
+  of compare-and-swap repeats for some lanes, so there it is a lower bound.
 
-For the reader, never for grades.
+For readers, never for grades.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _KINDS = {
     "STS": ("shared_store",),
     "STSM": ("shared_store",),
     "ST": ("global_store", "shared_store"),
-    "LDGSTS": ("global_load", "shared_store"),  # an asynchronous copy, both of its sides
+    "LDGSTS": ("global_load", "shared_store"),  # an asynchronous copy does both
     **dict.fromkeys(("ATOM", "ATOMG", "ATOMS", "RED", "REDG"), ("atomic",)),
 }
 _BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16}
@@ -49,7 +50,7 @@ _OPERATIONS = frozenset("ADD MIN MAX INC DEC AND OR XOR EXCH CAS CAST SPIN POPC"
 
 
 def kinds_of(instr: MachineInstruction) -> tuple[str, ...]:
-    """What it accesses ("shared_load" ...); empty of what accesses neither global nor shared memory."""
+    """The kinds of its accesses ("shared_load" ...) to global and shared memory; () if it has none."""
     return _KINDS.get(instr.opcode, ())
 
 
@@ -69,9 +70,8 @@ def form_of(instr: MachineInstruction) -> str:
 
 
 def elects(code: Sequence[MachineInstruction]) -> list[bool]:
-    """For each machine instruction, whether it is an atomic that one elected lane executes for its warp.
-
-    It is, if its predicate compares the lane's own number with UFLO or FLO, the highest lane of a vote.
+    """For each machine instruction, whether it is an atomic that one elected lane executes for its warp:
+    its predicate then compares the lane's own number with the result of UFLO or FLO, a vote's highest lane.
     """
     leaders: set[str] = set()  # registers that hold the number of the lane that was elected
     chosen: set[str] = set()  # predicates that are true of that lane alone
@@ -104,25 +104,26 @@ class AssembledCode:
                 self._atomics.setdefault((program.file_of(i.file), i.line), []).append(id(i))
 
     def forms(self, kind: str) -> dict[str, int]:
-        """{"LDS": 16, "LDS.128": 4}: of one kind, how many instructions of each form the code has."""
+        """How many instructions of each form the code has for one kind: {"LDS": 16, "LDS.128": 4}."""
         return dict(sorted(Counter(form_of(i) for i in self.code if kind in kinds_of(i)).items()))
 
     @property
     def branches(self) -> bool:
-        """Whether a branch is left that some lanes may take and others not."""
+        """Whether the code has a branch that some lanes may take and others not."""
         return any(i.opcode == "BRA" and i.guard for i in self.code)
 
     def issued(self, issues: dict[Place, int], static: dict[Place, int]) -> float:
-        """Instructions that warps execute, from PTX's by line: how many were issued, and how many it has."""
+        """Estimated instructions that warps execute, from ``issues``, the instructions of PTX that each line
+        issued, and ``static``, how many its PTX has.
+        """
         lines = Counter(i.place(self.home) for i in self.code)
         return sum(n * issues.get(place, 0) / static.get(place, 1) for place, n in lines.items())
 
     def estimate(self, traffic: dict[tuple[int, str], Traffic]) -> dict[tuple[int, int], dict[str, float]]:
-        """By file number and line: kind of access ("shared_load" ...) to requests, and to passes from below
-        ("shared_load_passes" ...).
+        """(file number, line) -> estimated requests of each kind ("shared_load" ...), and lower bounds of
+        passes ("shared_load_passes" ...).
 
-        "atomic" and "atomic_lanes" are left out of a line on which elected and other atomics cannot be told
-        apart.
+        A line whose elected and other atomics cannot be told apart has no "atomic" and "atomic_lanes".
         """
         out: dict[tuple[int, int], dict[str, float]] = {}
         accesses: dict[tuple[tuple[int, int], str], list[Traffic]] = {}
@@ -159,11 +160,11 @@ class AssembledCode:
         return out
 
     def _widths(self, kind: str, here: Place | None = None) -> list[int]:
-        """Bytes a lane of the accesses of one kind, on one line or in all."""
+        """The widths in bytes of the accesses of one kind, on the line ``here`` or on all lines."""
         return [width_of(i) for i in self.code if kind in kinds_of(i) and here in (None, i.place(self.home))]
 
     def _elected(self, instr) -> bool | None:
-        """Whether one lane does an atomic of PTX for its warp; None where that cannot be told."""
+        """Whether the machine code has one elected lane do this atomic of PTX; None where that is unclear."""
         here = self.program.file_of(instr.file), instr.line
         mine = self._atomics.get(here, [])
         made = [
@@ -183,5 +184,5 @@ def assembled(program) -> AssembledCode | None:
 
 
 def spins(forms: Iterable[str]) -> bool:
-    """Whether one of the forms is an attempt of a loop of compare-and-swap."""
+    """Whether one of the forms is a compare-and-swap of a loop that retries."""
     return any("CAST" in form for form in forms)

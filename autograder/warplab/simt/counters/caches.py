@@ -1,13 +1,15 @@
-"""A model of the caches: which requests the L1 caches and L2 answer, and which bytes come from HBM.
+"""A model of the caches: which requests hit in L1 and in L2, and how many bytes come from HBM.
 
-A model, not a count. Its rules are those of Accel-Sim's configurations of NVIDIA's GPUs: lines of 128 bytes
-with four sectors that are filled one by one; the least recently used line is replaced; L1 makes room for a
-store and passes it on to L2, and can answer a later load of a sector only if the store wrote all of it; L2
-keeps what is stored without fetching it, and writes a line to HBM when it is replaced. Atomics are done in
-L2. Shared memory takes its part of an SM's memory in the steps of the CUDA C++ Programming Guide. Ours beyond
-these: 16 ways at both levels with hashed sets; block b runs on SM b modulo the SMs; all blocks that fit run
-at once and in step; caches are cold at the start. The appendix "Measured by others" holds it against
-profilers' reports.
+The results are modelled, not counted. Rules from Accel-Sim's configurations of NVIDIA's GPUs: lines of 128
+bytes with four sectors that are filled one by one; the least recently used line is replaced; a store
+allocates its line in L1 and goes on to L2, and a later load of the sector hits in L1 only if the store wrote
+the whole sector; L2 keeps stored sectors without fetching them, and writes a line to HBM when it is replaced.
+Atomics are done in L2. Shared memory takes its part of an SM's memory in the steps of the CUDA C++
+Programming Guide.
+
+Our own assumptions: 16 ways at both levels with hashed sets; block b runs on SM b modulo the number of SMs;
+all blocks that fit run at once and in step; caches are cold at the start. The appendix "Measured by others"
+compares the model with profilers' reports.
 """
 
 from __future__ import annotations
@@ -26,18 +28,18 @@ from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 WAYS = 16
 LINE_SHIFT = 7
 PAST_L1 = {"cg", "cv", "volatile", "relaxed", "acquire"}
-STEPS = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB of an SM's memory that shared memory can have
+STEPS = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB: the sizes of shared memory that an SM can be set to
 
 
 @dataclass(frozen=True)
 class ModelledCaches:
-    """What the model says of one launch on ``device``, in sectors of 32 bytes. Modelled, never counted.
+    """The model's result for one launch on ``device``, in sectors of 32 bytes. Modelled, never counted.
 
-    ``l1_reads`` and ``l1_hits``: sectors that loads ask L1 for, and those that were there. ``l1_writes`` and
-    ``l1_write_hits``: sectors stored, and those whose line was there. ``l2_reads`` and ``l2_hits``: sectors
-    that L2 is asked for, and those that were there. ``l2_writes``: sectors stored, all taken by L2.
-    ``hbm_reads`` and ``hbm_writes``: sectors from and to HBM. ``left_in_l2``: sectors stored that are still
-    only in L2 when the launch ends.
+    ``l1_reads`` and ``l1_hits``: sectors that loads request from L1, and the hits among them. ``l1_writes``
+    and ``l1_write_hits``: sectors stored, and those whose line was in L1. ``l2_reads`` and ``l2_hits``:
+    sectors requested from L2, and the hits among them. ``l2_writes``: sectors stored, all of which L2 takes.
+    ``hbm_reads`` and ``hbm_writes``: sectors from and to HBM. ``left_in_l2``: dirty sectors that are still
+    in L2 when the launch ends.
     """
 
     device: str
@@ -54,18 +56,18 @@ class ModelledCaches:
 
     @property
     def l1_hit_rate(self) -> float:
-        """Share of the sectors loaded and stored that L1 had (``l1tex__t_sector_hit_rate``), 0 to 1."""
+        """L1's hit rate of loads and stores by sector (``l1tex__t_sector_hit_rate``), 0 to 1."""
         asked = self.l1_reads + self.l1_writes
         return (self.l1_hits + self.l1_write_hits) / asked if asked else 0.0
 
     @property
     def l1_load_hit_rate(self) -> float:
-        """Of the sectors loaded alone (``l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate``), 0 to 1."""
+        """L1's hit rate of loads alone (``l1tex__t_sector_pipe_lsu_mem_global_op_ld_hit_rate``), 0 to 1."""
         return self.l1_hits / self.l1_reads if self.l1_reads else 0.0
 
     @property
     def l2_hit_rate(self) -> float:
-        """Share of L2's sectors that it had, stores counted as had (``lts__t_sector_hit_rate``), 0 to 1."""
+        """L2's hit rate by sector, where every store is a hit (``lts__t_sector_hit_rate``), 0 to 1."""
         asked = self.l2_reads + self.l2_writes
         return (self.l2_hits + self.l2_writes) / asked if asked else 0.0
 
@@ -82,7 +84,9 @@ class ModelledCaches:
 
 @compiled
 def _set_of(line, sets):
-    """Neighbouring lines lie in neighbouring sets; each round through all sets begins at another one."""
+    """The set of a line. Neighbouring lines are in neighbouring sets; each round of ``sets`` lines begins at
+    another set (a hash of the round's number), so that power-of-two strides spread over the sets.
+    """
     mixed = np.uint64(line // sets + 1) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
     return np.int64((np.uint64(line) + (mixed >> np.uint64(32))) % np.uint64(sets))
@@ -90,7 +94,7 @@ def _set_of(line, sets):
 
 @compiled
 def _way_of(tags, stamps, line, now):
-    """The way of ``line`` in its set, and whether it was there; a new line is given the oldest way."""
+    """(way of ``line`` in its set, whether it was there); a new line replaces the least recently used one."""
     oldest = 0
     for way in range(tags.size):
         if tags[way] == line:
@@ -104,14 +108,15 @@ def _way_of(tags, stamps, line, now):
 
 @compiled
 def _ask(sectors, warps, sms, whole, stores, cache, clock):
-    """Which of these sectors, asked for one after the other, were there, and how many dirty ones left.
+    """(hit or miss of each request, number of dirty sectors evicted); requests are served in order.
 
-    ``whole``: a store writes all of the sector. A line that is stored was there if an earlier request, or
-    another warp's, made room for it. ``cache``: as of ``_empty``.
+    ``sms``: the cache of each request; ``whole``: whether a store writes the whole sector; ``stores``:
+    whether it is a store; ``cache``: as ``_empty`` returns it. A store hits if its line is in the cache,
+    unless the same warp's request has just allocated it.
     """
     tags, stamps, there, dirty = cache
     hits, left = np.zeros(sectors.size, np.bool_), 0
-    came, by = -1, -1  # the last line that was made room for, and the warp whose request it was
+    came, by = -1, -1  # the line that was allocated last, and the warp that requested it
     for i in range(sectors.size):
         line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
         at = sms[i], _set_of(line, tags.shape[1])
@@ -130,13 +135,14 @@ def _ask(sectors, warps, sms, whole, stores, cache, clock):
 
 
 class CacheModel(Observer):
-    """Observer that sends every access to global memory through the model. Read ``result()`` afterwards."""
+    """Observer that passes every access to global memory to the model. Read ``result()`` afterwards."""
 
     def __init__(self, device: str, smaller: int = 1):
-        """``device``: of the registry, with its SMs, its L2 and its architecture's memory in an SM.
+        """``device``: a device of the registry that has the number of SMs, the size of L2 and the memory of
+        an SM; raises SpecError where one is missing.
 
-        ``smaller``: the SMs and each L1 divided by it, L2 by its square: then matrices with sides divided by
-        it meet what the whole ones meet. Raises SpecError where the registry lacks a fact.
+        ``smaller``: divides the number of SMs and the size of each L1, and by its square the size of L2, so
+        that matrices with sides divided by it behave as the full-size ones on the full-size device.
         """
         self._spec, self._smaller = specs.get(device), smaller
         self._sms = round(self._spec["sms"].value / smaller)
@@ -144,12 +150,12 @@ class CacheModel(Observer):
         self._l2 = _empty(1, self._spec["l2_cache"].si / smaller**2)
         self._l1: tuple = ()
         self._counts, self._clock = Counter(), 1
-        self._apart = 0  # blocks that run at once, where more follow, so that each starts at its own time
-        self._asked: list[np.ndarray] = []  # of L2: when, by which block, for which sector, whether to store
-        self._later = np.zeros((4, 0), np.int64)
+        self._apart = 0  # blocks that run at once in a grid of several waves: they start at different times
+        self._asked: list[np.ndarray] = []  # requests to L2: rows of time, block, sector, 1 for a store
+        self._later = np.zeros((4, 0), np.int64)  # requests of a chunk that fall into the next chunk's time
 
     def at_once(self, machine) -> int:
-        """The blocks that are resident together on all SMs; L1 gets what they leave of an SM's memory."""
+        """The blocks that are resident on all SMs together; L1 gets the memory of an SM that they leave."""
         program, launch = machine.program, machine.launch
         limits = Target.of(self._spec.arch).limits
         registers = assemble(program.ptx, program.entry, self._spec.arch).registers
@@ -190,7 +196,9 @@ class CacheModel(Observer):
             self._asked.append(np.array(np.broadcast_arrays(*what_when)))
 
     def done(self, machine):
-        """L2 is asked by all blocks in turn. Of several waves, block j of n runs j/n of a wave behind."""
+        """Send the chunk's requests to L2, in the order of time. If there are several waves, block j of n
+        runs j/n of a wave late.
+        """
         steps = len(self._asked)
         asked = np.hstack([self._later, *self._asked])
         if self._apart:
@@ -211,13 +219,13 @@ class CacheModel(Observer):
         self._later = self._later[:, :0]
 
     def result(self) -> ModelledCaches:
-        """The traffic of all launches so far."""
+        """The modelled traffic of all launches so far."""
         self._serve(self._later)
         self._counts["left_in_l2"] = np.unpackbits(self._l2[3]).sum()
         return ModelledCaches(self._spec.short, **{name: int(n) for name, n in self._counts.items()})
 
 
 def _empty(caches: int, size: float):
-    """Of each cache of ``size`` bytes: tags, stamps of the last use, and bits of sectors there and dirty."""
+    """Empty caches of ``size`` bytes: tags, times of last use, bits of valid and of dirty sectors."""
     shape = caches, max(1, (int(size) >> LINE_SHIFT) // WAYS), WAYS
     return np.full(shape, -1), np.zeros(shape, np.int64), np.zeros(shape, np.uint8), np.zeros(shape, np.uint8)

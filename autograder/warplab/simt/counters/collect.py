@@ -1,10 +1,9 @@
-"""Counters: an observer of the machine that counts instructions, requests, sectors,
-wavefronts and divergence.
+"""Counters: the observer that counts instructions, requests, sectors, wavefronts and divergence.
 
-Definitions (Nsight Compute's): a *request* is one load, store or atomic instruction of one warp; a *sector*
-is an aligned 32-byte piece of global memory, counted once a request; a *wavefront* is one pass through the 32
-banks of 4 bytes in which shared memory keeps its data, as many as the bank with the most distinct words
-needs; that L1 keeps global memory so is our reading (``Traffic.passes``).
+Definitions (Nsight Compute's): a *request* is one load, store or atomic instruction of one warp. A *sector*
+is an aligned 32-byte piece of global memory, counted once a request. A *wavefront* is one pass through the 32
+banks of shared memory, each 4 bytes wide; a request needs as many as distinct words lie in its busiest bank.
+That global memory in L1 has the same banks is our reading of measurements (``Traffic.passes``).
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ BANKS = 32
 
 @dataclass
 class Traffic:
-    """Counts of one memory instruction in one memory space. A generic address reveals its space only when
-    it runs, and may reach another one the next time.
+    """Counts of one memory instruction in one state space. An instruction with generic addresses may access
+    several spaces, one at each execution.
 
-    ``moved``: bytes that lanes asked for, summed over requests. Of copies by TMA, in the space "tma", the
-    bytes in shared memory, and ``saved``: sectors that blocks would have read beside if each had fetched for
-    itself what one multicast brought. For atomics: the ``lanes`` that took part,
+    ``ideal``: the fewest wavefronts possible. ``moved``: bytes a lane that requests asked for, summed over
+    requests; for copies by TMA (in the space "tma") the bytes in shared memory. ``saved``: sectors that
+    multicast saves, compared with one copy for each block. For atomics: the ``lanes`` that took part, the
     distinct ``addresses`` summed over requests, and the ``most`` lanes on one address in one request.
     """
 
@@ -49,19 +48,22 @@ class Traffic:
 
     @property
     def passes(self) -> float:
-        """The fewest passes through an SM's L1 and shared memory.
+        """A lower bound of the passes through an SM's L1 and shared memory.
 
-        The wavefronts; and one for each four lines of 128 bytes, 16 sectors at most: L1 looks up four tags a
-        clock (NVIDIA's developer forum, "Pascal L1 cache", thread 49571). That wavefronts of global memory
-        follow shared memory's banks is our reading of 46 launches on an H200 (counted.yml): never
-        more than ``l1tex__data_pipe_lsu_wavefronts``, 5 % fewer at most where global memory makes many.
+        It is the wavefronts, or one pass for each four lines of 128 bytes (16 sectors) if that is more: L1
+        looks up four tags a clock (NVIDIA's developer forum, "Pascal L1 cache", thread 49571). That
+        wavefronts of global memory follow shared memory's banks is our reading of 46 launches on an H200
+        (counted.yml): the bound never exceeded ``l1tex__data_pipe_lsu_wavefronts``, and was at most 5 % below
+        it where global memory makes many.
         """
         return max(self.wavefronts, self.sectors / 16)
 
 
 @dataclass
 class Execution:
-    """How often a basic block of ``size`` instructions ran: issues by warps, and by threads."""
+    """How often a basic block of ``size`` instructions ran, counted in warps and in threads, and the
+    conditional branches at its end, counted in warps.
+    """
 
     size: int
     warps: int = 0
@@ -79,11 +81,12 @@ def flops_of(instr) -> int:
 
 
 def unit_of(instr) -> str:
-    """Which unit does an instruction's floating-point operations: a peak's name in the registry.
+    """The unit that does an instruction's floating-point operations, as the registry names its peak.
 
-    Tensor Cores by the type of their factors ("bf16"); CUDA cores "fp32" or "fp64", and "half_lanes" for
-    16-bit types, of which the registry has no peak. "special": the special-function units, which approximate
-    in 32 bits; a quotient is left to the CUDA cores, as ptxas may multiply instead.
+    Tensor Cores are named by the type of the factors ("bf16"), CUDA cores "fp32" or "fp64". "half_lanes":
+    16-bit types on CUDA cores, for which the registry has no peak. "special": the special-function units,
+    which do 32-bit approximations; an approximate division counts for the CUDA cores, as ptxas may replace it
+    by a multiplication.
     """
     if instr.opcode == "wgmma":
         return FACTORS[instr.mods[-1]]
@@ -106,14 +109,14 @@ FACTORS = {
 
 
 class Issued:
-    """Instructions by warp of one chunk of thread blocks.
+    """Counts the instructions that each warp issues in one chunk of thread blocks.
 
-    A group's run of blocks is added up and written down once.
+    Successive basic blocks of the same group are summed first and added to its warps once.
     """
 
     def __init__(self):
-        self.all = 0  # by every warp
-        self.by_warp = np.zeros(0, np.int64)  # beyond those
+        self.all = 0  # issued by every warp
+        self.by_warp = np.zeros(0, np.int64)  # issued by each warp beyond ``all``
         self.group, self.pending = None, 0
 
     def add(self, group, instructions: int):
@@ -139,16 +142,16 @@ class Issued:
 
 
 class Counters(Observer):
-    """The counting observer. Read ``traffic`` by (site, space), ``execution`` by block index, and
-    ``busiest`` afterwards.
+    """The counting observer. Afterwards read ``traffic`` by (site, space), ``execution`` by the index of the
+    basic block, and ``busiest``, the most instructions that one warp issued.
 
-    ``busiest``: the most instructions that one warp issued.
+    ``alone``: bytes of operands of ``wgmma``, by site, as ``Counts.operand_bytes_alone``.
     """
 
     def __init__(self):
         self.traffic: dict[tuple[int, str], Traffic] = {}
         self.execution: dict[int, Execution] = {}
-        self.alone: dict[int, int] = {}  # by site, bytes
+        self.alone: dict[int, int] = {}
         self.busiest = 0
         self._issued = Issued()
 
@@ -178,20 +181,20 @@ class Counters(Observer):
             if machine.program.sites[site].opcode == "wgmma":
                 alone = self._alone(machine, group, access) * width
                 self.alone[site] = self.alone.get(site, 0) + alone
-                return  # the Tensor Cores read their operands: no request of the warp's
+                return  # the Tensor Cores read the operands, not a request of the warp
             t = self.traffic[site, space] = Traffic()
         t.requests += group.warps
         if what == "atomic":
             addresses, most = count_addresses(machine, group, access.offset)
             t.lanes, t.addresses, t.most = t.lanes + group.size, t.addresses + addresses, max(t.most, most)
-        # the rows of ldmatrix come from some lanes and go to all
+        # ldmatrix reads rows for some lanes' addresses and gives the elements to all
         t.moved += (
             group.size * width / 32
             if "matrix" in machine.program.sites[site].text[:9]
             else group.warps * width
         )
         if space == "global":
-            # a whole number of sectors further on, the pattern is the same
+            # addresses moved by a whole number of sectors touch as many sectors
             key = "sectors", offset % 32, width
             if key not in access.pattern:
                 access.pattern[key] = count_sectors(machine, group, access.offset + offset, width)
@@ -199,7 +202,7 @@ class Counters(Observer):
         if space != "local":
             if space == "cluster":
                 t.bytes += group.size * width
-            # a whole number of words further on, every bank moves alike
+            # addresses moved by a whole number of words need as many wavefronts
             key = "wavefronts", offset % 4, width
             if key not in access.pattern:
                 access.pattern[key] = count_wavefronts(machine, group, access.offset + offset, width)
@@ -208,12 +211,12 @@ class Counters(Observer):
             t.ideal += ideal
 
     def _alone(self, machine, group, access) -> int:
-        """How many of these places, which a product reads, lie in blocks to which nothing is under way."""
+        """How many of the accessed places are in thread blocks that no copy by TMA is filling."""
         watch = next((o for o in machine.observers if type(o) is BulkWatch), None)
         filled = [words * WORD for copies in watch.filling.values() for words in copies] if watch else []
         busy = np.unique(np.concatenate([*filled, np.zeros(0, np.int64)]) // machine.shared_stride)
         free = ~np.isin(access.offset // machine.shared_stride, busy)
-        # of a small operand several lanes of a warp group read the same places
+        # several lanes of a warp group read the same places of a small operand, which count once
         return np.unique((group.lanes // 128 << 40 | access.offset)[free]).size
 
     def bulk(self, machine, group, site, access, width, space, what, values):
@@ -230,17 +233,17 @@ class Counters(Observer):
 
 
 def compiled(function):
-    """A function of the host, compiled by numba; kept on disk where this user may write anywhere."""
+    """A host function compiled by numba, cached on disk if there is a folder that this user may write to."""
     try:
         return numba.njit(cache=True)(function)
-    except RuntimeError:  # no folder for it, beside the package or in a home
+    except RuntimeError:  # no folder for the cache, neither beside the package nor in the home directory
         return numba.njit(function)
 
 
 def by_warp(machine, group, values: np.ndarray) -> np.ndarray:
-    """One row of 32 a warp.
+    """A table with a row of 32 values for each warp.
 
-    Lanes that are not in the group repeat their warp's first value, which adds no distinct one.
+    Lanes that are not in the group get their warp's first value, which adds no distinct value to the row.
     """
     if group.full and machine.regular:
         return values.reshape(-1, 32)
@@ -251,7 +254,7 @@ def by_warp(machine, group, values: np.ndarray) -> np.ndarray:
 
 
 def count_distinct(table: np.ndarray) -> int:
-    """Distinct values in each row, added up."""
+    """The number of distinct values in each row, summed over the rows."""
     steps = np.diff(table, axis=1)
     if (steps < 0).any():
         steps = np.diff(np.sort(table, axis=1), axis=1)
@@ -269,24 +272,22 @@ def count_addresses(machine, group, address: np.ndarray) -> tuple[int, int]:
 
 
 def sectors_by_warp(machine, group, address: np.ndarray, width: int) -> np.ndarray:
-    """The 32-byte sectors of ``width`` bytes a lane, aligned to its width: one row a warp."""
+    """The numbers of the 32-byte sectors that each lane touches, one row a warp; accesses are aligned."""
     table = by_warp(machine, group, address >> SECTOR_SHIFT)
-    if width >= 1 << SECTOR_SHIFT:  # pieces of a tile: a whole sector, or parts of two
+    if width >= 1 << SECTOR_SHIFT:  # a row of a matrix tile: a whole sector, or parts of two
         table = np.hstack([table, by_warp(machine, group, (address + width - 1) >> SECTOR_SHIFT)])
     return table
 
 
 def count_sectors(machine, group, address: np.ndarray, width: int) -> int:
-    """32-byte sectors that the group's warps touch in one instruction."""
+    """The number of 32-byte sectors that the group's warps touch in one instruction."""
     if address.size == 1:
         return group.warps * max(1, width >> SECTOR_SHIFT)
     return count_distinct(sectors_by_warp(machine, group, address, width))
 
 
 def count_wavefronts(machine, group, address: np.ndarray, width: int) -> tuple[int, int]:
-    """Wavefronts, and the fewest that the distinct words need (32 words in each),
-    summed over the group's warps.
-    """
+    """(wavefronts, the fewest for as many distinct words at 32 in each), summed over the group's warps."""
     words_per_lane = max(1, width // 4)
     word = address >> 2
     if word.size == 1:

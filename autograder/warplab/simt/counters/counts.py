@@ -1,4 +1,4 @@
-"""The counters of a kernel or a source line: plain numbers, and the ratios that are read off them."""
+"""The counters of a kernel or a source line: plain numbers, and ratios computed from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Summed:
 class Global(Summed):
     """Accesses to global memory: warp ``requests``, 32-byte ``sectors``; ``bytes`` = 32 x sectors.
 
-    ``passes``: of 128 bytes through L1, from below.
+    ``passes``: a lower bound of the passes through L1, of 128 bytes each.
     """
 
     requests: int = 0
@@ -39,10 +39,10 @@ class Global(Summed):
 
 @dataclass
 class Tma(Global):
-    """Copies by TMA to or from global memory: a request for each, however large, the distinct ``sectors`` of
-    each, and the bytes of them in shared memory, of a multicast in each block that gets it.
+    """Copies by TMA to or from global memory: one request and the distinct ``sectors`` of each copy.
 
-    ``sectors_saved``: by multicast, against a copy for each block.
+    ``shared_bytes``: the bytes written to or read from shared memory; a multicast counts in each block that
+    receives it. ``sectors_saved``: the sectors that multicast saves, compared with one copy for each block.
     """
 
     shared_bytes: int = 0
@@ -63,18 +63,18 @@ class Shared(Summed):
 
 @dataclass
 class Distributed(Shared):
-    """Accesses to the shared memory of other blocks of a cluster; ``bytes`` that lanes asked for."""
+    """Accesses to the shared memory of other blocks of a cluster; ``bytes`` is what lanes asked for."""
 
     bytes: int = 0
 
 
 @dataclass
 class Atomics:
-    """Atomics in either memory: warp ``requests``, ``lanes`` that took part, distinct ``addresses``.
+    """Atomics in global and shared memory: warp ``requests``, the ``lanes`` that took part, and the distinct
+    ``addresses`` of each request, summed over requests.
 
-    Addresses are summed over the requests.
-    Lanes of a request that share an address wait for each other: ``lanes_per_address`` on average, at worst
-    ``most_lanes_on_one_address``.
+    Lanes of a request that share an address are serialised: ``lanes_per_address`` of them on average, at
+    worst ``most_lanes_on_one_address``.
     """
 
     requests: int = 0
@@ -91,21 +91,22 @@ class Atomics:
 class Counts:
     """The counters of a kernel or of one source line.
 
-    Every access is of one kind, whatever form it has: a ``load`` (``ld`` of any width, cache and space of
-    address, ``ldmatrix``, ``wmma.load``, the first half of ``cp.async``; constants lie in global memory), a
+    Every access is of one kind, whatever its form: a ``load`` (``ld`` of any width, cache operator and state
+    space, ``ldmatrix``, ``wmma.load``, the first half of ``cp.async``; constants are in global memory), a
     ``store`` (``st``, ``stmatrix``, ``wmma.store``, the second half of ``cp.async``), or an ``atomic``
-    (``atom`` and ``red``), which Nsight Compute counts apart from both. Copies by TMA are counted
-    by themselves (a reduction is a ``tma_store``), and in ``_read``, ``_write`` and ``_memory`` too.
+    (``atom`` and ``red``), which Nsight Compute counts apart from both. Copies by TMA are counted apart
+    (a reduction is a ``tma_store``), and also in ``_read``, ``_write`` and ``_memory``.
 
-    A bound on the work of a kernel takes the quantities in which no kind can stand for another unseen:
-    ``_read`` is loads and atomics, ``_write`` stores and atomics, and ``_memory`` is all that was touched,
-    read plus write, so that an atomic counts as the load and the store that it does. Shared memory there is
-    that of all blocks; ``shared_load`` and its kin are a block's accesses to its own, ``distributed_load``
-    and its kin those to other blocks of its cluster.
+    Bounds on a kernel's work use the sums, so that one kind of access cannot replace another uncounted:
+    ``_read`` is loads and atomics, ``_write`` is stores and atomics, and ``_memory`` is their sum, in which
+    an atomic counts as the load and the store that it does. In these sums, shared memory is that of all
+    blocks; ``shared_load``, ``shared_store`` and ``shared_atomic`` are a block's accesses to its own,
+    ``distributed_load``, ``distributed_store`` and ``distributed_atomic`` those to other blocks of its
+    cluster.
 
-    ``operand_bytes``: what the Tensor Cores read from shared memory for ``wgmma``, each warp group its A
-    and B. No request is counted for them. ``operand_bytes_alone``: those of products that are started while
-    nothing that TMA brings to the block is under way.
+    ``operand_bytes``: the bytes of A and B that the Tensor Cores read from shared memory for ``wgmma``, for
+    each warp group. They are not counted as requests. ``operand_bytes_alone``: those of the products that
+    start while no copy by TMA to their block is under way.
     """
 
     global_load: Global = field(default_factory=Global)
@@ -168,7 +169,7 @@ class Counts:
 class LineCounts(Counts):
     """The counters of one source line: ``line`` is its number in ``file``, ``source`` its text.
 
-    ``estimate``: of its accesses in the machine code (``AssembledCode.estimate``).
+    ``estimate`` returns the estimate of its accesses in machine code (``AssembledCode.estimate``).
     """
 
     file: str = ""
@@ -176,9 +177,10 @@ class LineCounts(Counts):
     estimate: Callable[[], dict[str, float]] = field(default=dict, repr=False, compare=False)
 
     def passes(self, kind: str) -> float:
-        """Passes through L1 and shared memory of one of PASSES, from below: in machine code, if it is known.
+        """A lower bound of the passes through L1 and shared memory for ``kind``, one of PASSES.
 
-        Atomics take one a request at least: their turns are not counted.
+        It is estimated for the machine code if that is known, else counted on PTX. An atomic counts as one
+        pass a request, however many lanes share an address.
         """
         part = getattr(self, kind)
         if kind.endswith("atomic"):
@@ -187,18 +189,18 @@ class LineCounts(Counts):
         return self.estimate().get(f"{kind}_passes", counted)
 
     def conflicts(self, kind: str) -> float:
-        """Wavefronts of "shared_load" or "shared_store" beyond the fewest, of machine code, from below."""
+        """A lower bound of the machine code's bank conflicts; ``kind``: "shared_load" or "shared_store"."""
         part = getattr(self, kind)
         return max(0, self.passes(kind) - (part.wavefronts - part.bank_conflicts))
 
     @property
     def source(self) -> str:
-        """Read when it is asked for: `file` is what the PTX says, and in an executor nobody asks."""
+        """The line's text, read when asked for: an executor must not open the file that a PTX text names."""
         return linecache.getline(self.file, self.line).rstrip("\n")
 
     @property
     def assembled(self) -> dict[str, float]:
-        """As ``Profile.assembled``, of this line."""
+        """``Profile.assembled`` for this line alone."""
         return {kind: n for kind, n in self.estimate().items() if not kind.endswith("_passes")}
 
 

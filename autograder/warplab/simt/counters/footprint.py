@@ -1,8 +1,8 @@
-"""The footprint of a launch: which sectors of global memory it touches, each counted once.
+"""The footprint of a launch: the distinct sectors of global memory that it touches.
 
-Requests count a sector again whenever it is asked for. The footprint counts it once, however often it is used
-and whatever a cache keeps: from cold caches of any size, every sector in it has to come from memory at least
-once. It is exact for the arrays as they lie here, at multiples of 256 bytes as ``cudaMalloc`` gives them.
+Requests count a sector each time it is accessed; the footprint counts it once. It is a lower bound of the
+traffic to memory: with cold caches of any size, every sector must be fetched at least once. It is exact for
+arrays at multiples of 256 bytes, where the engine puts them, as ``cudaMalloc`` does.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SECTOR = 1 << SECTOR_SHIFT
 class Footprint(Summed):
     """Bytes of the distinct 32-byte sectors that a launch touches.
 
-    ``read`` and ``written``: by loads and stores, atomics being both. ``fetched``: read before the launch
-    wrote there, so that the data come from before it. ``touched``: read or written.
+    ``read`` and ``written``: by loads and stores; atomics do both. ``fetched``: read before the launch wrote
+    there, so the data is from before the launch. ``touched``: read or written.
     """
 
     read: int = 0
@@ -43,8 +43,8 @@ class DistinctSectors(Observer):
     def by_buffer(self, scale: float = 1.0) -> dict[str, Footprint]:
         """The footprint of each buffer that was touched, by its label.
 
-        ``scale``: blocks of the grid for each block that ran. What a sample of the blocks touched is scaled
-        by it, up to the whole buffer: an estimate.
+        ``scale``: blocks of the grid divided by blocks that ran. For a sample of blocks the counts are
+        multiplied by it, up to the size of the buffer, which is an estimate.
         """
         found: dict[str, Footprint] = {}
         for region, marks in self._marks.values():
@@ -71,8 +71,8 @@ class DistinctSectors(Observer):
 
 @compiled
 def _mark(marks, offsets, behind, width, reads, writes):
-    """Mark the sectors of ``width`` bytes that begin ``behind`` each of ``offsets``."""
-    done = -1  # neighbours share a sector
+    """Mark the sectors of the ``width`` bytes that begin ``behind`` bytes after each of ``offsets``."""
+    done = -1  # the sector of the previous lane, which neighbours often share
     for at in offsets:
         first, last = at + behind >> SECTOR_SHIFT, at + behind + width - 1 >> SECTOR_SHIFT
         if first == last == done:

@@ -1,4 +1,4 @@
-"""One warp under the lens: every instruction that it was issued, with its lanes and what they touched."""
+"""The observer behind ``warplab.step``: one warp's instructions, with their lanes and memory accesses."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from warplab.simt.observer import Observer
 
 @dataclass(frozen=True)
 class NamedRequest:
-    """One request of the warp, with what its memory is called: ``name``, and the array's shape where it is
-    known; ``start`` is the byte at which the array begins. ``cost`` is sectors of global memory, wavefronts
-    of shared memory, and the fewest that would do.
+    """One request of the warp, and the array that it accesses: its ``name``, its ``shape`` where known, and
+    the byte ``start`` at which it begins. ``lanes`` has a bit for each lane. ``cost``: actual and fewest
+    possible sectors (global memory) or wavefronts (shared memory).
     """
 
     kind: str
@@ -34,8 +34,8 @@ class NamedRequest:
 
 @dataclass(frozen=True)
 class Step:
-    """One instruction issued to the warp: its place in the listing, the lanes that took part (a bit for each
-    of the 32), of a branch those that jump, and its requests.
+    """One instruction issued to the warp: its ``place`` in the listing, the ``lanes`` that took part and, for
+    a branch, those that take it in ``jumps`` (a bit for each of the 32), and its requests.
     """
 
     place: int
@@ -45,18 +45,17 @@ class Step:
 
 
 class OneWarp(Observer):
-    """Observer of one warp: the first ``most`` ``steps`` in issue order, and the ``listing`` that they
-    execute.
+    """Observer of one warp: its first ``most`` ``steps`` in issue order, and the ``listing`` that they index.
 
-    Each entry of the listing is a basic block and its instruction; a block that ends the kernel without an
-    instruction stands for itself.
+    An entry of the listing is (basic block, instruction). A basic block that ends the kernel is its own last
+    instruction, as its ``ret`` is not kept as one.
     """
 
     def __init__(self, block: tuple[int, int, int], warp: int, most: int):
         self.block, self.warp, self.most = block, warp, most
         self.steps: list[Step] = []
         self.issued = self.threads = 0
-        self.places: dict[int, int] = {}  # of an instruction by its id: its number in the listing
+        self.places: dict[int, int] = {}  # id of an instruction -> its index in the listing
         self.listing: list[tuple] = []
         self._accesses: dict[int, list[NamedRequest]] = {}
 
@@ -87,7 +86,7 @@ class OneWarp(Observer):
         self._accesses.setdefault(id(instr), []).append(_named(machine, access, request))
 
     def _number(self, machine) -> int:
-        """The warp's number in the chunk; negative or too large where it is in another."""
+        """The warp's number in the chunk of blocks that runs; out of range if it is in another chunk."""
         (x, y, z), (gx, gy, _) = self.block, machine.launch.grid
         block = x + gx * (y + gy * z) - machine.first_block
         return block * (machine.warps // machine.blocks) + self.warp

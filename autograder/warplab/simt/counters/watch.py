@@ -1,6 +1,4 @@
-"""Single warps under the lens: the addresses of a request at each load and store,
-and which lanes were active when.
-"""
+"""Observers that keep single warps' requests, with their addresses, and which lanes were active when."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ WORD = 4
 
 @dataclass(frozen=True)
 class WarpRequest:
-    """One request of one warp: byte ``offsets`` (into the array,
-    or shared memory) of the ``lanes`` that took part.
+    """One request of one warp: the byte ``offsets`` (in the array, or in shared memory) that the ``lanes``
+    that took part access, ``width`` bytes each.
     """
 
     line: int
@@ -32,28 +30,27 @@ class WarpRequest:
 
     @property
     def sectors(self) -> list[int]:
-        """The sectors of 32 bytes that it touches, by their number in the array."""
+        """The numbers, in the array, of the 32-byte sectors that it touches."""
         return sorted(
             {s for o in self.offsets for s in range(o // SECTOR, (o + self.width - 1) // SECTOR + 1)}
         )
 
     @property
     def fewest_sectors(self) -> int:
-        """As many as would do if the lanes' bytes stood side by side.
-
-        No more than it takes, where lanes share some.
+        """The sectors that the lanes' bytes would need side by side; no more than ``sectors``, which may be
+        fewer where lanes share bytes.
         """
         return min(len(self.sectors), -(-len(self.lanes) * self.width // SECTOR))
 
     @property
     def depths(self) -> list[int]:
-        """Distinct words of 4 bytes that it wants from each of the 32 banks."""
+        """How many distinct words of 4 bytes it needs from each of the 32 banks."""
         words = {o // WORD + i for o in self.offsets for i in range(max(1, self.width // WORD))}
         return [sum(word % BANKS == bank for word in words) for bank in range(BANKS)]
 
     @property
     def cost(self) -> tuple[int, int]:
-        """Sectors or, in shared memory, wavefronts: as many as it takes, and the fewest that would do."""
+        """(actual, fewest possible) sectors, or wavefronts in shared memory."""
         if self.space == "shared":
             return max(self.depths), -(-sum(self.depths) // BANKS)
         return len(self.sectors), self.fewest_sectors
@@ -61,9 +58,7 @@ class WarpRequest:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """A run of instructions that the warp issued with one set of lanes:
-    ``active`` has a bit for each of the 32.
-    """
+    """A run of ``instructions`` that the warp issued with the same lanes; ``active``: a bit for each lane."""
 
     line: int
     active: int
@@ -95,10 +90,10 @@ class FirstWarp(Observer):
 
 
 class Costliest(Counters):
-    """Counters that keep, in ``samples`` by (site, space), a request of the moment when one cost most:
-    a warp's mean over all warps there.
+    """Counters that also keep, in ``samples`` by (site, space), a request of the costliest execution of each
+    memory instruction: that with the highest mean cost of a warp.
 
-    Cost is sectors of global memory, wavefronts beyond the fewest in shared memory.
+    The cost is in sectors for global memory, and in bank conflicts for shared memory.
     """
 
     def __init__(self):
@@ -124,7 +119,7 @@ class Costliest(Counters):
 
 
 def request_of(machine, group, row, site, access, offset, width, space, what) -> WarpRequest:
-    """What warp number ``row`` of the group asks for."""
+    """The request of warp number ``row`` of the group."""
     mine = group.row == row
     raw = access.offset if space == "global" else access.within
     offsets = np.broadcast_to(raw + offset, mine.shape)[mine]

@@ -1,11 +1,12 @@
-"""Votes, matches, reductions and shuffles that lanes come to which their mask does not name, or that not all
-lanes come to which it names.
+"""Warns of warp-wide exchanges (vote, match, reduction, shuffle) whose member mask does not fit the lanes
+that execute them.
 
-PTX has a lane wait at one until all that its mask names, and that have not exited, have executed it too; CUDA
-C++ calls the result undefined where one of them does not. Where a mask names all in every launch, the others
-of the warp run first as far as they can (``schedule``). Then the engine answers for the lanes that came. If
-another one goes on after that, the exchange is noted in ``machine.doubts``. PTX also leaves undefined what an
-exchange or ``bar.warp.sync`` does for a lane that its own mask does not name.
+In PTX a lane waits at an exchange until all lanes of its mask that have not exited execute it too; in CUDA
+C++ the result is undefined if one of them does not. If a mask always names the whole warp, the engine runs
+the warp's other lanes first, as far as they can (``schedule``). Then it computes the exchange for the lanes
+that are there. If an absent lane later has an effect, it did not take part: a warning is noted in
+``machine.sync_warnings``. PTX also leaves undefined an exchange or ``bar.warp.sync`` executed by a lane that
+its own mask does not name, of which the engine warns too.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ def _is_quiet(instr) -> bool:
 
 
 class AbsentLanes:
-    """The lanes of one chunk that were named by the mask of an exchange and did not come to it."""
+    """The lanes of one chunk that the mask of an exchange names and that have not executed it."""
 
     def __init__(self, machine):
         self.machine = machine
-        # by site: for each absent lane one of its warp that came, -1 for others, and that one's mask
+        # by site: for each absent lane, a lane that named it (-1 for lanes not absent), and that lane's mask
         self.of_site: dict[int, tuple[np.ndarray, np.ndarray]] = {}
         self.are_some, self.changes, self.looked = False, 0, 0
 
@@ -55,15 +56,15 @@ class AbsentLanes:
         here, bit = np.nonzero((named & group.absent)[:, np.newaxis] >> np.arange(32, dtype=np.uint32) & 1)
         away = group.lanes[here] - group.column[here] + bit
         new = came[away] < 0
-        here, away = here[new][::-1], away[new][::-1]  # the first that names a lane is the last to be noted
+        here, away = here[new][::-1], away[new][::-1]  # the first lane that names one overwrites the others
         if away.size:
             came[away], masks[away] = group.lanes[here], named[here]
             self.are_some, self.changes = True, self.changes + 1
             self.of_site[site] = came, masks
 
     def outside(self, group, mask: np.ndarray, site, instr) -> bool:
-        """Whether ``group`` executes an exchange or a barrier of warps with a lane that its own ``mask`` does
-        not name; it is noted. site: what tells ``instr`` from others.
+        """Warn and return True if a lane executes an exchange or a warp barrier that its own ``mask`` leaves
+        it out of. ``site`` identifies ``instr`` among the warnings.
         """
         masks = np.broadcast_to(plain(mask), group.lanes.shape)
         named = masks >> group.column & 1
@@ -81,11 +82,13 @@ class AbsentLanes:
         return True
 
     def _note(self, site, instr, text: str) -> None:
-        program = self.machine.program
-        self.machine.doubts["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
+        program, warnings = self.machine.program, self.machine.sync_warnings
+        warnings["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
 
     def look(self, index: int, group, waiting) -> None:
-        """``group`` has executed a block; the groups in ``waiting`` wait at barriers."""
+        """Look for absent lanes in ``group``, which has executed basic block ``index``, and in the groups
+        ``waiting`` at barriers.
+        """
         if not self.machine.program.quiet[index]:
             self._goes_on(index, group)
         if self.looked != self.changes:
@@ -94,7 +97,7 @@ class AbsentLanes:
                 self._goes_on(at, other)
 
     def _goes_on(self, index: int, group) -> None:
-        """``group`` has an effect that others see: note the exchanges that its lanes should have come to."""
+        """``group`` has an effect that other lanes see: warn of exchanges that its lanes are absent from."""
         if group.cleared == self.changes:  # none of its lanes was absent
             return
         group.cleared, program = self.changes, self.machine.program

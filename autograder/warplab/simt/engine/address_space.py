@@ -1,9 +1,9 @@
-"""Memory spaces: virtual addresses to NumPy buffers, with bounds and alignment checked on every access.
+"""The address space: maps virtual addresses to NumPy buffers, and prepares accesses for their checks.
 
-Global regions lie 2**36 bytes apart, each in the middle of its slot, so that an index that is too large or
-negative cannot fall into another array: every out-of-bounds access is found, also one that would have hit a
-live allocation. A region's base is a multiple of 256 bytes, as cudaMalloc's are, so sectors are counted as a
-GPU counts them wherever NumPy put the buffer.
+Regions of global memory begin 2**36 bytes apart, each in the middle of its slot. So an index that is too
+large or negative does not reach another array, and every out-of-bounds access is found, even one that would
+hit another allocation on a GPU. A region's base is a multiple of 256 bytes, as cudaMalloc's are, so sectors
+are counted as on a GPU, wherever NumPy put the buffer.
 """
 
 from __future__ import annotations
@@ -16,16 +16,15 @@ import numpy as np
 from warplab.simt.engine.indices import index_text
 
 REGION_SHIFT = 36
-FIRST_SLOT = 1 << 12  # those below hold addresses of this process: managed memory has one address for both
-REMEMBERED = 1 << 14  # regions that were unmapped, of which a program of small launches has many
+FIRST_SLOT = 1 << 12  # lower slots are addresses of this process, for managed memory (same address on host)
+REMEMBERED = 1 << 14  # unmapped regions that are kept for error messages
 
 
 @dataclass
 class Region:
-    """One allocation: its ``data`` as bytes and a ``label`` for messages ("argument 'out',
-    float32[1000]").
+    """One allocation: its ``data`` as bytes, and a ``label`` for messages ("argument 'out', float32[1000]").
 
-    ``shape`` and ``order`` ("C" or "F") are those of the array it holds, () where that is not known.
+    ``shape`` (() if unknown) and ``order`` ("C" or "F") are those of the array in it.
     """
 
     base: int
@@ -33,15 +32,15 @@ class Region:
     label: str
     itemsize: int = 1
     writable: bool = True
-    unset: bool = False  # constant memory that no initialiser and no host code has given a value
+    unset: bool = False  # constant memory that neither an initialiser nor the host has given a value
     shape: tuple[int, ...] = ()
     order: str = "C"
     start: int = 0  # the byte at which that array begins
     views: dict[str, np.ndarray] = field(default_factory=dict)
-    told: tuple | None = None  # the last description of the array, if it still holds
+    told: tuple | None = None  # the description that ``label`` and ``shape`` were last set from
 
     def holds(self, array, label: str) -> Region:
-        """Note which array lies in the region; returns the region."""
+        """Note which array is in the region; returns the region."""
         self.label, self.itemsize, self.told = label, max(array.dtype.itemsize, 1), None
         self.shape, self.order = tuple(array.shape), "C"
         if len(self.shape) > 1 and not array.flags["C_CONTIGUOUS"]:
@@ -49,11 +48,11 @@ class Region:
         return self
 
     def place(self, byte: int) -> str:
-        """ "element [3, 16] of argument 'out' (float32[80, 48])": the element that a byte belongs to."""
+        """The element that a byte belongs to: "element [3, 16] of argument 'out' (float32[80, 48])"."""
         return f"element {self.index(byte)} of {self.label}"
 
     def index(self, byte: int) -> str:
-        """``[3, 16]`` of the element that a byte belongs to; of an unknown shape ``[259]``."""
+        """The index of the element that a byte belongs to: ``[3, 16]``, or ``[259]`` if shape is unknown."""
         return index_text((byte - self.start) // self.itemsize, self.shape or (0,), self.order)
 
     @property
@@ -70,24 +69,24 @@ class Region:
 
 
 NOWHERE = Region(0, np.empty(0, np.uint8), "nothing")
-"""The region of an address where nothing is allocated; nothing fits in it."""
+"""Stands for the region of an address where nothing is allocated; its size is 0."""
 
 
 class AddressSpace:
-    """The global address space of one process: device arrays live in it, launch arguments come and go."""
+    """The global address space of one process: device arrays, and the arguments of running launches."""
 
     def __init__(self):
         self.regions: dict[int, Region] = {}
         self._next = FIRST_SLOT
         self._freed: OrderedDict[int, Region] = OrderedDict()
-        # regions that kernels allocated themselves, and how many of their parts are in use
+        # regions that kernels have allocated by malloc: how many allocations in each are not freed
         self.heap: dict[int, int] = {}
-        self.allocations = self.releases = 0  # by kernels' threads
+        self.allocations = self.releases = 0  # calls of malloc and free by threads of kernels
 
     def add(self, data: np.ndarray, label: str, itemsize: int = 1, writable: bool = True) -> Region:
         """Map ``data`` (contiguous bytes, uint8) and return its region."""
         slots = 1 + (data.size >> REGION_SHIFT)
-        base = (self._next << REGION_SHIFT) + (1 << REGION_SHIFT - 1)  # a pointer a little below finds it too
+        base = (self._next << REGION_SHIFT) + (1 << REGION_SHIFT - 1)  # so addresses below it are in the slot
         region = Region(base, data, label, itemsize, writable)
         self.regions[self._next] = region
         self._next += slots
@@ -107,16 +106,16 @@ class AddressSpace:
                 self._freed.popitem(last=False)
 
     def find(self, address: int) -> Region | None:
-        """The region whose slot ``address`` lies in, also if the address is outside the region itself."""
+        """The region in whose slot ``address`` is, even if the address is outside the region itself."""
         return self.regions.get(address >> REGION_SHIFT)
 
     def freed(self, address: int) -> Region | None:
-        """What was once mapped where ``address`` points."""
+        """The unmapped region in whose slot ``address`` is."""
         return self._freed.get(address >> REGION_SHIFT)
 
 
 def as_bytes(array: np.ndarray) -> np.ndarray:
-    """The memory of a contiguous array as one uint8 vector, sharing it."""
+    """The memory of a contiguous array as one uint8 vector, not copied. Raises ValueError for others."""
     if array.size == 0:
         return np.empty(0, np.uint8)
     if not array.flags.forc:
@@ -125,18 +124,18 @@ def as_bytes(array: np.ndarray) -> np.ndarray:
 
 
 class Access:
-    """Addresses of one register value, prepared once: offsets into their region, extremes and alignment.
+    """The addresses in one register, prepared for checks: offsets in their region, extremes and alignment.
 
-    ``offset`` is int64, one element per lane or one for all; ``within`` holds the same relative to the block
-    or thread for shared and local memory, where bounds hold per block or thread. A kernel reads ``[%rd1]``,
-    ``[%rd1+4]``, ``[%rd1+8]``... off the same register, and reads them again in the next iteration: the
-    preparation is shared.
+    ``offset`` is int64, one element a lane or one for all. ``within`` is the same, but for shared and local
+    memory relative to the block's or thread's own memory, for which bounds hold. ``bits`` is the bitwise or
+    of all offsets, which tells their alignment. Accesses ``[%rd1]``, ``[%rd1+4]``, ``[%rd1+8]`` by the same
+    register, also in later iterations, share one Access.
     """
 
     __slots__ = ("source", "region", "offset", "within", "high", "bits", "_low", "_index", "pattern")
 
     def __init__(self, source: np.ndarray, region: Region, offset: np.ndarray, within=None, step=0):
-        """``step``: what the starts of blocks' or threads' own memory are multiples of, 0 if of any width."""
+        """``step``: the distance of the starts of blocks' or threads' own memory, which limits alignment."""
         self.source, self.region, self.offset = source, region, offset
         self.within = within = offset if within is None else within
         self._low = None
@@ -146,7 +145,7 @@ class Access:
                 self._low = self.high
         else:
             size = within.view(np.uint64)
-            self.high = size.item(size.argmax())  # quicker than max() where there are few
+            self.high = size.item(size.argmax())  # faster than max() for few elements
             if self.high >> 63:  # some offset is negative: a base below the array, or a stray pointer
                 self.high, self._low = int(within.max()), int(within.min())
             self.bits = int(np.bitwise_or.reduce(within))
@@ -156,13 +155,13 @@ class Access:
 
     @property
     def low(self) -> int:
-        """The smallest offset; needed only where a constant is subtracted from it, so found when asked."""
+        """The smallest offset, computed when asked: only accesses with a negative constant need it."""
         if self._low is None:
             self._low = int(self.within.min())
         return self._low
 
     def index(self, shift: int, offset: int = 0) -> np.ndarray:
-        """The numbers of the elements of ``1 << shift`` bytes that lie ``offset`` bytes behind."""
+        """The indices of the elements, of ``1 << shift`` bytes each, ``offset`` bytes after the addresses."""
         if offset & (1 << shift) - 1:
             return (self.offset + offset) >> shift
         found = self._index.get(shift)

@@ -1,5 +1,5 @@
-"""Reads of shared memory that ``cp.async`` is still filling:
-nothing says that the data are there before the copier's wait.
+"""Refuses reads of shared memory that ``cp.async`` may still be writing, before a wait by the thread that
+started the copy.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ NOBODY = -1
 
 
 class ChunkWatch(Observer):
-    """An observer of one chunk of thread blocks, which leaves with it. What a thread does asynchronously
-    forms groups, numbered by its commits: some are finished, and those since may still be under way.
+    """An observer of one chunk of thread blocks, which removes itself at the chunk's end. A thread's
+    asynchronous operations form groups, numbered by its commits, of which those before ``finished`` are
+    complete.
     """
 
     def __init__(self, machine):
@@ -26,7 +27,7 @@ class ChunkWatch(Observer):
         self.committed[group.lanes] += 1
 
     def wait_group(self, group, last: int) -> None:
-        """All but the ``last`` groups of each lane are finished."""
+        """The groups of each lane except the ``last`` so many are finished."""
         self.finish(group.lanes, self.committed[group.lanes] - last)
 
     def finish(self, lanes, groups) -> None:
@@ -37,36 +38,31 @@ class ChunkWatch(Observer):
 
 
 class AsyncCopies(ChunkWatch):
-    """Observer that raises UnfinishedCopy; the first ``cp.async`` of a chunk of blocks adds it to the
-    machine, and all report copies, commits and waits.
-
-    A thread's copies form groups, numbered by its commits; ``wait_group n`` completes all but its last n
-    groups.
-    """
+    """Observer that raises UnfinishedCopy. The first ``cp.async`` of a chunk adds it to the machine."""
 
     def __init__(self, machine):
         super().__init__(machine)
         words = machine.shared.size // WORD
-        self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy fills this word
-        self.number = np.zeros(words, np.int64)  # and the group of that copy
-        self.line = np.zeros(words, np.int64)
+        self.owner = np.full(words, NOBODY, np.int64)  # the lane whose copy writes the word
+        self.number = np.zeros(words, np.int64)  # the group of that copy
+        self.site = np.zeros(words, np.int64)  # its site
         self.tracked: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}  # by phase: lanes, and their groups
 
     def copied(self, group, site, byte, size: int):
         """The group's lanes copy ``size`` bytes to ``byte`` of the chunk's shared memory."""
         for word in words_of(group, byte, size):
             self.owner[word], self.number[word] = group.lanes, self.committed[group.lanes]
-            self.line[word] = site
+            self.site[word] = site
 
     def wait(self, group, last: int):
-        """All but the ``last`` groups are there; -1 finishes also what was not committed."""
+        """``cp.async.wait_group last``; -1 (``wait_all``) also waits for copies that are not committed."""
         if last < 0:
             self.commit(group)
             last = 0
         self.wait_group(group, last)
 
     def track(self, lanes: np.ndarray, phases: np.ndarray) -> None:
-        """The lanes' copies so far arrive in phases of mbarriers: a wait for the phase finishes them."""
+        """The lanes' copies so far are finished by a wait for ``phases`` of mbarriers."""
         self.committed[lanes] += 1
         for phase in np.unique(phases).tolist():
             mine = lanes[phases == phase]
@@ -92,7 +88,7 @@ class AsyncCopies(ChunkWatch):
     def _raise(self, machine, group, site, i: int, word):
         program, at = machine.program, int(word[i])
         reader, copier = machine.thread_name(group.lanes[i]), machine.thread_name(self.owner[at])
-        here, there = program.line_of_site(site), program.line_of_site(int(self.line[at]))
+        here, there = program.line_of_site(site), program.line_of_site(int(self.site[at]))
         whose = "its own asynchronous copy" if reader == copier else f"the asynchronous copy of {copier}"
         raise program.error(
             UnfinishedCopy,
@@ -106,11 +102,11 @@ class AsyncCopies(ChunkWatch):
 
 
 def words_of(group, byte: np.ndarray, width: int) -> list[np.ndarray]:
-    """The words that the group's lanes touch from a byte on: one of each lane in an array, array by array."""
+    """The numbers of the words in ``width`` bytes from ``byte`` on: an array for each word of a lane."""
     first = np.broadcast_to(byte // WORD, (group.size,))
     return [first + part for part in range(max(1, width // WORD))]
 
 
 def copies(memory) -> AsyncCopies:
-    """The chunk's watch over asynchronous copies."""
+    """The chunk's AsyncCopies."""
     return memory.watch(AsyncCopies)

@@ -1,18 +1,19 @@
-"""Barriers: who waits where, who may pass, and the votes that ``bar.red`` takes on the way.
+"""Barriers: which waiting groups may pass, and the votes of ``bar.red``.
 
-A plain barrier takes every thread of a block that has not exited. A counted one (``bar.sync id, n``) takes n
-threads. A grid barrier takes every thread of the grid. The machine asks for these only when no lane can run,
-so all lanes that have not exited wait somewhere. ``bar.warp.sync`` takes the lanes of a warp that its mask
-names. The barrier of a cluster takes every thread of its blocks, once each has arrived (``clusters``).
+A plain barrier waits for every thread of a block that has not exited, a counted one (``bar.sync id, n``) for
+n threads, and a grid barrier for every thread of the grid. The machine releases these only when no lane can
+run, so that all lanes that have not exited wait somewhere. ``bar.warp.sync`` waits for the lanes of a warp
+that its mask names. A cluster's barrier waits until every thread of its blocks has arrived (``clusters``).
 
-Where threads of a block wait at different places, the PTX ISA decides ("bar, barrier", "exit"). A barrier is
-one of sixteen numbered resources of the block at which warps arrive, not a place in the program: two
-``bar.sync 0`` at different places meet, each warp's threads being at one of them. Within a warp the threads
-must be at the same place, as ``bar`` is ``barrier.aligned``; those of ``barrier`` without ``.aligned`` need
-not. Barriers with different numbers, or with and without a vote, do not meet. Threads that have exited are
-not waited for. CUDA C++ is stricter than PTX: all threads of a block take part in one and the same
-``__syncthreads()``. So a barrier that part of a block has left behind, and one that meets another, go on and
-are noted in ``machine.doubts``.
+If threads of a block wait at different places, the rules of the PTX ISA apply ("bar, barrier", "exit"). A
+barrier is one of sixteen numbered resources of the block at which warps arrive, not a place in the program:
+two ``bar.sync 0`` at different places meet, if each warp's threads are all at one of them (``bar`` is
+``barrier.aligned``; threads at a ``barrier`` without ``.aligned`` need not be). Barriers with different
+numbers do not meet, nor do barriers with and without a vote. Threads that have exited are not waited for.
+
+CUDA C++ is stricter than PTX: all threads of a block must reach the same ``__syncthreads()``. So a barrier
+before which some threads have left the kernel, and a barrier that meets another, pass with a warning in
+``machine.sync_warnings``.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ LEFT = (
 
 
 def release(machine, waiting):
-    """Split ``waiting``, pairs (block index, group), into those that pass their barrier and those that stay.
+    """Split ``waiting``, pairs (index of a basic block, group), into those that pass and those that stay.
 
-    Raises BarrierDivergence if threads of one block wait at barriers that can never all be met.
+    Raises BarrierDivergence if threads of one thread block wait at barriers that can never all be complete.
     """
     if _at(machine, waiting, "cluster"):
         return _cluster(machine, waiting)
@@ -49,10 +50,9 @@ def release(machine, waiting):
 
 
 def release_early(machine, waiting, running):
-    """As ``release``, while the groups ``running`` still run: they may spin until the waiting ones have
-    passed.
+    """As ``release``, while the groups ``running`` can still run, which may spin until others have passed.
 
-    Releases blocks all of whose threads wait, and counted barriers that are complete.
+    Releases thread blocks in which every thread waits, and counted barriers that are complete.
     """
     if _at(machine, waiting, "grid"):
         return [], waiting
@@ -79,7 +79,7 @@ def release_early(machine, waiting, running):
 
 
 def _at(machine, waiting, whose: str):
-    """Those of the waiting groups that are at a barrier of the "grid", or of their "cluster"."""
+    """The waiting groups that are at a barrier of the "grid" or of their "cluster"."""
     return [(i, g) for i, g in waiting if whose in machine.program.blocks[i].branch.mods]
 
 
@@ -89,31 +89,31 @@ def _counted_and_others(machine, waiting):
 
 
 def _apart(machine, waiting, masks):
-    """Split each group by its mask: the parts where it is true, and the parts where it is false."""
+    """Split each group by its mask: (parts where it is true, parts where it is false)."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
     true = [(i, _part(g, mask)) for i, g, mask in parts if mask.any()]
     return true, [(i, _part(g, ~mask)) for i, g, mask in parts if not mask.all()]
 
 
 def _of_other_blocks(machine, waiting, groups):
-    """Split ``waiting`` into the threads of blocks that have none in ``groups``, and the others."""
+    """Split ``waiting`` into the threads of blocks that have no thread in ``groups``, and the others."""
     here = np.zeros(machine.blocks, bool)
     here[machine.block_of_lane[np.concatenate([g.lanes for g in groups])]] = True
     return _apart(machine, waiting, [~here[machine.block_of_lane[g.lanes]] for _, g in waiting])
 
 
 def _part(group, mask):
-    """Some of the lanes that wait at a barrier, with all their registers."""
+    """The lanes of a waiting group where ``mask`` is true, with all their registers."""
     return group if mask.all() else group.split(mask, frozenset(group.regs))
 
 
 def release_warps(machine, gathering, others):
-    """Split ``gathering``, pairs (block index, group) at ``bar.warp.sync``, into those that pass and those
-    that stay.
+    """Split ``gathering``, pairs (index of a basic block, group) at ``bar.warp.sync``, into those that pass
+    and those that stay.
 
     A lane passes once all lanes of its member mask that have not exited wait at a ``bar.warp.sync`` with
-    the same mask, at any place. The masks are in the register "$mask". others: groups that run or wait
-    elsewhere.
+    the same mask, at any place. The masks are in the pseudo-register "$mask". ``others``: groups that run or
+    wait elsewhere.
     """
     lanes = np.concatenate([g.lanes for _, g in gathering])
     mask = np.concatenate([np.broadcast_to(g.regs["$mask"], g.lanes.shape) for _, g in gathering])
@@ -135,14 +135,14 @@ def release_warps(machine, gathering, others):
 
 
 def _bits(machine, lanes):
-    """For each warp a bit for each of these lanes."""
+    """For each warp a mask of the lanes in ``lanes``."""
     bits = np.zeros(machine.warps, np.int64)
     np.bitwise_or.at(bits, machine.warp_of_lane[lanes], np.int64(1) << machine.column_of_lane[lanes])
     return bits
 
 
-def wait_in_vain(machine, gathering, waiting):
-    """Raises BarrierDivergence: lanes at a ``bar.warp.sync`` wait for others that wait elsewhere."""
+def refuse_warp_deadlock(machine, gathering, waiting):
+    """Raise BarrierDivergence: lanes at a ``bar.warp.sync`` wait for lanes that wait elsewhere."""
     program = machine.program
     index, group = gathering[0]
     masks = [np.broadcast_to(g.regs["$mask"], g.lanes.shape) for _, g in gathering]
@@ -166,20 +166,20 @@ def wait_in_vain(machine, gathering, waiting):
 def _error(
     machine, index: int, text: str, hint: str, *who, kind: type[LaunchError] = BarrierDivergence
 ) -> LaunchError:
-    """The error at a barrier; ``who``: pairs (lane, block index) that wait, for a drawing."""
+    """An error at a barrier; ``who``: pairs (lane, index of a basic block) that wait, for its drawing."""
     program = machine.program
     acts = tuple(machine.act(lane, program.blocks[i].branch, "waits", "a barrier") for lane, i in who)
     return kind(text, kernel=program.name, where=program.line_of_block(index), hint=hint, acts=acts)
 
 
 def tell_who_met(machine, passing, all_of_them: bool) -> None:
-    """Tell the observers that all threads pass one barrier a block, or else which threads have met."""
+    """Tell the observers that all threads pass a barrier of their block, or else which threads have met."""
     program = machine.program
     if here := _at(machine, passing, "cluster"):
         lanes = np.sort(np.concatenate([g.lanes for _, g in here]))
         if machine.cluster_barrier.passed(lanes):
             _note(machine, here[0][0], LEFT.format("a cluster", "cluster.sync()", "cluster"))
-        return  # all of them are at it
+        return  # all of ``passing`` are at the cluster's barrier
     if all_of_them and all(_count(program, i, g) is None for i, g in passing):
         for o in machine.observers:
             o.barrier(machine, program.blocks[passing[0][0]])
@@ -194,8 +194,8 @@ def tell_who_met(machine, passing, all_of_them: bool) -> None:
 
 
 def _all(machine, waiting, others=()):
-    """Barriers for whole thread blocks: each block's threads must wait at barriers of one number, and the
-    threads of a warp at the same place.
+    """Whole-block barriers: the threads of a block must wait at barriers of the same number, and the threads
+    of a warp at the same place. Raises BarrierDivergence.
     """
     program, per_block = machine.program, machine.warps // machine.blocks
     everyone = [*waiting, *others]
@@ -219,14 +219,14 @@ def _all(machine, waiting, others=()):
 
 
 def _meet(program, one: int, other: int) -> bool:
-    """Whether plain barriers at two places are one: the same number, and neither votes nor counts."""
+    """Whether barriers at two places are the same one: both plain, without vote or count, of one number."""
     first, second = program.blocks[one].branch, program.blocks[other].branch
     plain = all("red" not in b.mods and len(b.operands) == 1 for b in (first, second))
     return plain and first.operands == second.operands and isinstance(first.operands[0], Imm)
 
 
 def _aligned(*barriers) -> bool:
-    """Whether one of them needs all threads of a warp at the same place."""
+    """Whether one of the barriers needs all threads of a warp at the same place."""
     return any(b.opcode == "bar" or "aligned" in b.mods for b in barriers)
 
 
@@ -243,8 +243,8 @@ def _note_two_places(machine, index: int, other: int) -> None:
 
 
 def note_who_left(machine, index: int, groups) -> None:
-    """Note a barrier that some threads of a block pass and others have left the kernel before."""
-    if index in machine.doubts:
+    """Warn of a barrier that some threads of a block pass after others have left the kernel."""
+    if index in machine.sync_warnings:
         return
     here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
     if ((here > 0) & (here < machine.launch.threads)).any():
@@ -252,18 +252,20 @@ def note_who_left(machine, index: int, groups) -> None:
 
 
 def _note(machine, index: int, doubt: str) -> None:
-    if index in machine.doubts:
+    if index in machine.sync_warnings:
         return
     program, barrier = machine.program, machine.program.blocks[index].branch
     text = (
         f"barrier in kernel {program.name}, {program.place(barrier)}: {doubt}\n  Look at: the return or the "
         "if before it; let all threads reach the barrier, and put the condition around the work"
     )
-    machine.doubts[index] = text, program.file_of(barrier.file) or program.name, barrier.line
+    machine.sync_warnings[index] = text, program.file_of(barrier.file) or program.name, barrier.line
 
 
 def _grid(machine, waiting):
-    """Some wait at a barrier of the grid: blocks that wait at other barriers as a whole pass these first."""
+    """``release`` where some groups wait at a grid barrier: blocks without a thread there are released
+    first.
+    """
     here = _at(machine, waiting, "grid")
     first, others = _of_other_blocks(machine, waiting, [g for _, g in here])
     if first:
@@ -276,7 +278,10 @@ def _grid(machine, waiting):
 
 
 def _complete_clusters(machine, waiting, running=()):
-    """Of the groups at their cluster's barrier those that pass and those that stay, and the other groups."""
+    """(groups that pass their cluster's barrier, groups that stay there, groups that wait elsewhere).
+
+    Raises ClusterMisuse if a thread waits there without having arrived.
+    """
     here = _at(machine, waiting, "cluster")
     barrier = barrier_of(machine)
     for index, group in here:
@@ -292,7 +297,10 @@ def _complete_clusters(machine, waiting, running=()):
 
 
 def _cluster(machine, waiting):
-    """Some wait at their cluster's barrier, and nobody runs: other barriers may still let threads pass."""
+    """``release`` where some groups wait at a cluster's barrier: other barriers may still be complete.
+
+    Raises BarrierDivergence if no barrier is.
+    """
     passing, here, others = _complete_clusters(machine, waiting)
     if passing:
         return passing, [*here, *others]
@@ -323,7 +331,7 @@ def _cluster(machine, waiting):
 
 
 def _complete(machine, counted):
-    """Split groups at counted barriers into those whose barrier is complete in their block and the others."""
+    """Split groups at counted barriers into (those whose barrier is complete in their block, the others)."""
     program = machine.program
     tally: dict[int, np.ndarray] = {}
     for index, group in counted:
@@ -340,8 +348,8 @@ def _complete(machine, counted):
 
 
 def _vote(machine, groups) -> None:
-    """``bar.red``: the block's number of true predicates (popc), whether all (and) or any (or) were,
-    given to each thread.
+    """``bar.red``: gives each thread the block's number of true predicates (popc), or whether all (and) or
+    any (or) are true.
     """
     for index in {i for i, _ in groups if "red" in machine.program.blocks[i].branch.mods}:
         instr = machine.program.blocks[index].branch
@@ -362,7 +370,7 @@ def _vote(machine, groups) -> None:
 
 
 def _operands(program, index: int) -> tuple:
-    """Those of a barrier that say its number and the count of its threads, as far as it has them."""
+    """The operands of a barrier that are its number and its count of threads, if it has them."""
     instr = program.blocks[index].branch
     return instr.operands[1:-1] if "red" in instr.mods else instr.operands
 
@@ -385,7 +393,7 @@ def _value(program, operand, group) -> int:
         if values.size == 1:
             return int(values[0])
     raise UnsupportedInstruction(
-        "the SIMT engine wants one barrier number for all threads that arrive together", kernel=program.name
+        "the SIMT engine needs one barrier number for all threads that arrive together", kernel=program.name
     )
 
 
@@ -404,11 +412,11 @@ def _diverged(machine, block: int, one: int, other: int, waiting):
     program = machine.program
 
     def first(place: int) -> tuple[str, int]:
-        """Who of the block waits at a place, and the first of them for a drawing."""
+        """(which threads of the block wait at a place, the first of their lanes)."""
         lanes = np.concatenate([g.lanes for i, g in waiting if i == place])
         mine = lanes[machine.block_of_lane[lanes] == block]
         lane = int((mine if mine.size else lanes).min())
-        who = machine.thread_name(lane) if mine.size else "other blocks"  # which have come to the grid's
+        who = machine.thread_name(lane) if mine.size else "other blocks"  # those at the grid's barrier
         more = f" and {mine.size - 1} more" if mine.size > 1 else ""
         return f"{who}{more} at {program.line_of_block(place)}", lane
 

@@ -1,13 +1,13 @@
-"""TMA: ``cp.async.bulk`` and ``cp.async.bulk.tensor``, copies that one thread starts and a unit of the SM
-makes, and ``cp.reduce.async.bulk``, which combine what they bring with what is there; and ``st.async``.
+"""Bulk copies by TMA: ``cp.async.bulk``, ``cp.async.bulk.tensor`` and ``cp.reduce.async.bulk``, which one
+thread starts and a unit of the SM makes; and ``st.async``.
 
-A copy to shared memory completes at an mbarrier: it makes the bytes that the current phase expects fewer by
-as many as it brings, the fill of a box beyond the array's edges included. A copy to global memory belongs to
-the bulk groups of the thread that started it. The engine copies at once. ``bulk_watch`` knows what may be
-touched when, ``mbarrier`` what completes a phase. Threads other than the one that starts a copy are ordered
-by that phase, as if that thread had written the data and arrived then.
+A copy to shared memory completes at an mbarrier: it decreases the bytes that the current phase expects by its
+size, the fill of a box beyond the array's edges included. A copy to global memory belongs to a bulk group of
+the thread that started it. The engine copies at once; ``bulk_watch`` checks that no thread uses the memory
+too early, and ``mbarrier`` completes phases. For other threads, the copy is ordered by that phase, as if the
+thread that started it had written the data and arrived then.
 
-Rules: PTX ISA, "cp.async.bulk" and "Tensors"; layouts of swizzled boxes in ``swizzle``.
+Rules: PTX ISA, "cp.async.bulk" and "Tensors"; ``swizzle`` has the layouts of swizzled boxes.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, Sa
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
 
-TILE_ALIGNED = 128  # what a box's address in shared memory is a multiple of
+TILE_ALIGNED = 128  # bytes: the alignment of a box in shared memory
 RANK = re.compile(r"([1-5])d")
-WAYS = (  # to and from which memory
+WAYS = (  # (destination, source) of a copy
     ["shared", "global"],
     ["cluster", "global"],
     ["cluster", "shared"],
@@ -46,8 +46,8 @@ WAYS = (  # to and from which memory
 
 
 def bulk(code, instr):
-    """``cp.async.bulk`` and ``cp.reduce.async.bulk`` in all their forms; those that are left out (im2col,
-    gather, byte masks) have modifiers that the table has not.
+    """The handler of ``cp.async.bulk`` and ``cp.reduce.async.bulk``. The forms that it does not have (im2col,
+    gather, byte masks) have modifiers that the table refuses.
     """
     mods, operands = instr.mods, list(instr.operands)
     if "prefetch" in mods:
@@ -91,7 +91,7 @@ def bulk(code, instr):
 
 
 def _site(code, instr, opcode: str) -> int:
-    """Both sides of a copy are told under one number: a load, store or reduction past L1, in words."""
+    """The site of both sides of a copy; observers see it as a load, store or reduction of words past L1."""
     there = Instr(opcode, ("global", "cg", "b32"), instr.operands, None, instr.line, instr.file, instr.text)
     return code.site(there)
 
@@ -102,9 +102,9 @@ def _pair(code, operand) -> str:
 
 
 class Pieces(Group):
-    """What observers are told of a copy: a lane for each word or 16 bytes, in rows of 32 as if they were a
-    warp's, none where a box lies outside of its array. ``asks``: how many copies count as requests here;
-    ``saved``: as many as a multicast spares.
+    """A copy as a group for observers: a lane for each word or 16 bytes inside the array, in rows of 32 as if
+    each row were a warp. ``asks``: how many requests are counted; ``saved``: for each piece, how many times
+    more it would be read without multicast.
     """
 
     def __init__(self, machine, lanes: np.ndarray, asks: int, saved: np.ndarray | int = 0):
@@ -113,7 +113,7 @@ class Pieces(Group):
 
     @cached_property
     def started(self) -> np.ndarray:
-        """Where each thread's pieces begin."""
+        """The index of each thread's first piece."""
         return np.flatnonzero(np.r_[True, self.lanes[1:] != self.lanes[:-1]])
 
     @cached_property
@@ -139,8 +139,8 @@ class Pieces(Group):
 
 
 def load(memory, group, site: int, there, here, size, bar, mask, ways):
-    """To shared memory: of the own block, or of the block that addresses from ``mapa`` name, or of each block
-    of the cluster whose bit is set in ``mask``.
+    """Copy to shared memory: of the thread's own block, of the block in an address from ``mapa``, or of each
+    block of the cluster whose bit is set in ``mask``.
     """
     for part, (to, origin, bytes_, at, blocks) in _alike(group, there, here, size, bar, mask):
         if ways[1] == "global":
@@ -164,7 +164,7 @@ def load(memory, group, site: int, there, here, size, bar, mask, ways):
 
 
 def store_async(memory, group, site: int, space, there, offset: int, dtype, values, bar, at: int):
-    """``st.async``: a store of a few bytes that completes at an mbarrier of the block that it goes to."""
+    """``st.async``: a store of a few bytes that completes at an mbarrier of the block that it writes to."""
     size = np.dtype(dtype).itemsize * len(values)
     memory.store(group, site, space, there, offset, dtype, values)
     use = mbarrier.live(memory, group, site, space, bar, at, "lets a store complete at {}", True)
@@ -175,13 +175,13 @@ def store_async(memory, group, site: int, space, there, offset: int, dtype, valu
 
 
 def _of_block(pair, rank: int | None, chosen):
-    """The same place in the shared memory of the block of a rank."""
+    """The same address in shared memory, in the block of a rank (None: unchanged)."""
     base = pair[0][chosen]
     return (base if rank is None else base & WITHIN | np.uint64(rank + 1) << RANK_SHIFT), pair[1]
 
 
 def store(memory, group, site: int, there, here, size, operation, kind):
-    """From shared to global memory, or what ``operation`` makes of both."""
+    """Copy from shared to global memory, or combine both by ``operation``."""
     for part, (to, origin, bytes_) in _alike(group, there, here, size):
         target = _Global(memory, part, site, to, bytes_, "write", kind)
         source = _Shared(memory, part, site, origin, target, "shared", "read")
@@ -189,7 +189,7 @@ def store(memory, group, site: int, there, here, size, operation, kind):
 
 
 def _alike(group, *values) -> Iterator[tuple[Any, tuple]]:
-    """The parts of the group whose lanes have the same array or tensor map and the same size, each with its
+    """Split a group into parts whose lanes copy the same array or tensor map and the same size, each with its
     part of the values.
     """
     flat = [_broadcast(value, group.size) for value in values]
@@ -205,7 +205,7 @@ def _alike(group, *values) -> Iterator[tuple[Any, tuple]]:
 
 
 def _is_pair(value) -> bool:
-    """Whether a copy's end is an address and an offset, and no tensor map with an index."""
+    """Whether an end of a copy is (address, offset), not (tensor map, index, ...)."""
     return isinstance(value[0], np.ndarray)
 
 
@@ -216,7 +216,7 @@ def _broadcast(value, size: int):
 
 
 class _Row:
-    """Bytes that lie one after the other, as many of each lane: ``size``."""
+    """One end of a copy: ``size`` contiguous bytes for each lane."""
 
     map: Map | None = None
     there: np.ndarray | None = None
@@ -225,7 +225,7 @@ class _Row:
         self.memory, self.group, self.site = memory, group, site
         if size is not None:
             self.size = int(size[0])
-            said = f"copies {self.size} bytes; copies in bulk are of multiples of {PIECE}"
+            said = f"copies {self.size} bytes; bulk copies are of multiples of {PIECE} bytes"
             hint = "the number of bytes, or a loop for the rest"
             self._refuse(MisalignedAccess, self.size % PIECE or not self.size, said, hint)
 
@@ -234,9 +234,9 @@ class _Row:
 
 
 class _Global(_Row):
-    """The bytes in global memory at one end of a copy, ``size`` of each lane's: from an address on, or a box
-    of a tensor map. ``at``: the bytes of the region at which its elements lie, a row a lane; ``there``: which
-    of them are in the array. ``type``: PTX's, of the elements.
+    """The end of a copy in global memory: ``size`` bytes for each lane, from an address on or a box of a
+    tensor map. ``at``: the byte offsets of the elements in their region, a row a lane; ``there``: which
+    elements are in the array (None: all). ``type``: the PTX type of the elements.
     """
 
     def __init__(self, memory, group, site: int, end, size, what: str, type_: str = ""):
@@ -260,7 +260,9 @@ class _Global(_Row):
         self._refuse(OutOfBounds, what != "read" and read_only, said, "copy the array first: array.copy()")
 
     def _refuse_between_pieces(self, column: np.ndarray, itemsize: int) -> None:
-        """A GPU ends such a launch with CUDA_ERROR_ILLEGAL_INSTRUCTION (seen on an H200)."""
+        """Refuse a box that begins between pieces of 16 bytes. A GPU ends such a launch with
+        CUDA_ERROR_ILLEGAL_INSTRUCTION (seen on an H200).
+        """
         begins = column.astype(np.int64) * itemsize
         self._refuse(
             MisalignedAccess,
@@ -272,17 +274,19 @@ class _Global(_Row):
         )
 
     def _refuse_negative(self, corner) -> None:
-        """As a GPU does, with the same error; from there a box may be fetched (seen on an H200)."""
+        """Refuse to store a box that begins before the array, as a GPU does with the same error. Loading such
+        a box is allowed (seen on an H200).
+        """
         before = np.stack(corner).astype(np.int32).min(axis=0)
         self._refuse(
             OutOfBounds,
             before < 0,
             lambda i: f"writes a box that begins at the index {before[i]}, before the array",
-            "boxes that begin at 0 or later; beyond the end they are cut",
+            "boxes that begin at index 0 or later; what is beyond the end is left out",
         )
 
     def _map(self, end) -> Map:
-        """The tensor map that an instruction names, and that it is one for the instruction."""
+        """The tensor map that an instruction uses; refuses one that is invalid or does not fit."""
         space, address = resolve(end[0][0][:1] + np.uint64(end[0][1]))
         region = self.memory.space.find(int(address[0])) if space == "global" else None
         at = int(address[0]) - region.base if region is not None else -1
@@ -290,8 +294,8 @@ class _Global(_Row):
         one = decoded(data) if len(data) == SIZE else None
         where = "local memory" if space == "local" else region.place(at) if region is not None else "nowhere"
         hint = "the parameter, const __grid_constant__ CUtensorMap, and the argument, warplab.tensor_map"
-        self._refuse(InvalidLaunch, one is None, f"takes for a tensor map what is none ({where})", hint)
-        said = f"takes a tensor map at an address that is not a multiple of {ALIGNED}"
+        self._refuse(InvalidLaunch, one is None, f"uses as a tensor map what is not one ({where})", hint)
+        said = f"uses a tensor map at an address that is not a multiple of {ALIGNED}"
         self._refuse(MisalignedAccess, at % ALIGNED, said, "alignas(64) where it is stored")
         assert one is not None
         said = f"gives {len(end) - 1} coordinates for a tensor map of {len(one.dims)} dimensions"
@@ -310,7 +314,7 @@ class _Global(_Row):
         return self.at // int(self.kind[1])
 
     def bytes(self) -> np.ndarray:
-        """A row of 16-byte pieces for each lane."""
+        """The data, a row of 16-byte pieces for each lane."""
         view = self.region.view(self.kind)
         if self.there is None or self.there.all():
             found = view[self._index]
@@ -320,7 +324,7 @@ class _Global(_Row):
         return np.ascontiguousarray(found).view("V16")
 
     def write(self, data: np.ndarray, operation: str | None) -> None:
-        """Store rows of pieces, or combine them with what is there; only what lies in the array."""
+        """Store rows of pieces, or combine them with the array by ``operation``; only inside the array."""
         values, index = data.view(self.kind), self._index
         if self.there is not None:
             values, index = values[self.there], index[self.there]
@@ -343,7 +347,7 @@ class _Global(_Row):
 
     @cached_property
     def _touched(self) -> tuple[np.ndarray, np.ndarray]:
-        """The words of the region that are touched, and the lane of the group that touches each."""
+        """(words of the region that are accessed, the lane of the group that accesses each)."""
         lane = np.broadcast_to(np.arange(self.group.size)[:, None], self.at.shape)
         at, lane = (self.at, lane) if self.there is None else (self.at[self.there], lane[self.there])
         at, lane = at.reshape(-1), lane.reshape(-1)
@@ -360,7 +364,7 @@ class _Global(_Row):
         return view[np.minimum(words, view.size - 1)] if view.size else words.astype("u4")
 
     def tell(self, what: str, values, saved: np.ndarray | int = 0) -> None:
-        """``saved``: of each lane's copy, as many as a multicast spares."""
+        """Tell the observers of the access; ``saved``: as in ``Pieces``, for each lane's copy."""
         words, lane = self._touched
         at = words * WORD if words.size else np.zeros(1, np.int64)
         access = Access(at.astype(np.uint64) + np.uint64(self.region.base), self.region, at)
@@ -371,8 +375,8 @@ class _Global(_Row):
 
 
 class _Shared:
-    """The bytes in shared memory at an end of a copy, of the own block or another one of the cluster; what
-    lies at the ``other`` end decides how many there are and in which order.
+    """The end of a copy in shared memory, of the own block or another one of the cluster. The ``other`` end
+    determines its size and layout.
     """
 
     def __init__(self, memory, group, site: int, end, other: _Row, space: str, what: str):
@@ -389,7 +393,7 @@ class _Shared:
         self.at = self.within + (offset - within)[:, None]  # bytes of the chunk's shared memory
 
     def tell_read(self) -> np.ndarray:
-        """A row of pieces for each lane; of those that go anywhere observers are told."""
+        """The data, a row of pieces for each lane. Observers are told of pieces that are inside the array."""
         there = self.other.there
         if there is not None:
             there = there.reshape(*self.at.shape, -1).any(axis=2)
@@ -397,13 +401,13 @@ class _Shared:
         return self.memory.machine.shared.view("V16")[self.at // PIECE]
 
     def read(self) -> np.ndarray:
-        """The same for a copy of a bulk group."""
+        """``tell_read`` for a copy that belongs to a bulk group."""
         data = self.tell_read()
         self.keep()
         return data
 
     def keep(self, phases=None) -> None:
-        """The bytes must stay until the copy's group or the phases of mbarriers are complete."""
+        """The bytes must not be overwritten before the copy's group, or the ``phases``, are complete."""
         lanes = np.repeat(self.group.lanes, self.at.shape[1])
         phases = phases if phases is None else np.repeat(phases, self.at.shape[1])
         for part in range(PIECE // WORD):
@@ -411,8 +415,8 @@ class _Shared:
             self.memory.watch(BulkWatch).read(lanes, words, self.site, phases)
 
     def write(self, data: np.ndarray, bar, space: str, asks: bool) -> np.ndarray:
-        """Store rows of pieces, and complete at the mbarriers ``bar``, in the phases that are returned."""
-        memory, does = self.memory, "lets a copy in bulk complete at {}"
+        """Store rows of pieces, and complete at the mbarriers ``bar``. Returns the phases they are in."""
+        memory, does = self.memory, "lets a bulk copy complete at {}"
         use = mbarrier.live(memory, self.group, self.site, space, bar[0], bar[1], does, True)
         self._tell("write", tuple(np.ascontiguousarray(data.view("u4").reshape(-1, 4).T)), asks)
         memory.machine.shared.view("V16")[self.at // PIECE] = data

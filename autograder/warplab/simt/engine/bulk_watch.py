@@ -1,10 +1,11 @@
-"""What must not be touched while the copies of TMA are under way, which the engine makes at once.
+"""Refuses accesses to shared memory that a copy by TMA may still be reading or writing. The engine itself
+makes copies at once.
 
-Shared memory that a copy fills may be used after a wait for the phase of the mbarrier at which it completes.
-Shared memory that a copy reads may be written again after ``wait_group`` by the thread that started it, or
-after a wait for the phase, if it goes to another block. Before that its block may not end either. And
-TMA sees what threads have written once one of them, or the thread that starts the copy, has executed
-``fence.proxy.async`` since: it reads memory by another way ("proxy") than threads do.
+Memory that a copy writes may be used after a wait for the phase of the mbarrier at which it completes. Memory
+that a copy reads may be written after ``wait_group`` by the thread that started it, or, for a copy to another
+block, after a wait for the phase. The block must not end before that either. TMA accesses memory through
+another path ("proxy") than threads do: it sees what threads have written only if the writer, or the thread
+that starts the copy, has executed ``fence.proxy.async`` after the write.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from warplab.simt.engine.async_copies import NOBODY, WORD, ChunkWatch, words_of
 from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.errors import SharedRace, UnfinishedCopy
 
-STARTED = 1 << 61  # more than groups of copies; above it stand the phases until which a copy reads
+STARTED = 1 << 61  # ``number`` is the number of a bulk group below it, and stands for a phase above it
 UNTIL_PHASE = 1 << 62
 OF_GROUP = "cp.async.bulk.commit_group and wait_group.read by the thread that started the copy"
 OF_PHASE = (
@@ -24,8 +25,8 @@ OF_PHASE = (
 
 
 class BulkWatch(ChunkWatch):
-    """Observer that raises UnfinishedCopy, and SharedRace for a missing fence. A machine has it for each
-    chunk of blocks of a program with copies in bulk.
+    """Observer that raises UnfinishedCopy, and SharedRace for a missing fence. Each chunk of blocks of a
+    program with bulk copies has one.
     """
 
     def __init__(self, machine):
@@ -40,13 +41,13 @@ class BulkWatch(ChunkWatch):
         self.now, self.of_copy = 0, False
 
     def fill(self, lanes, words, phases, site: int) -> None:
-        """A copy that each lane started fills words, and completes in a phase of an mbarrier."""
+        """The lanes' copies write ``words``, and complete in ``phases`` of mbarriers."""
         self.filler[words], self.phase[words], self.fill_site[words] = lanes, phases, site
         for phase in np.unique(phases).tolist():
             self.filling.setdefault(phase, []).append(words[np.broadcast_to(phases == phase, words.shape)])
 
     def read(self, lanes, words, site: int, phases=None) -> None:
-        """A copy that each lane started reads words, as one of its groups or until phases of mbarriers."""
+        """The lanes' copies read ``words``, as part of a bulk group or until ``phases`` of mbarriers."""
         self.reader[words], self.read_site[words] = lanes, site
         self.number[words] = self.committed[lanes] if phases is None else UNTIL_PHASE - phases
         for phase in () if phases is None else np.unique(phases).tolist():
@@ -72,7 +73,7 @@ class BulkWatch(ChunkWatch):
                 self._ends(machine, block, reads[0], self.reader, self.read_site, "read", hint)
 
     def _is_read(self, words) -> np.ndarray:
-        """Whether a copy may not have read words yet."""
+        """Whether a copy may still read each of the ``words``."""
         reader = self.reader[words]
         return (reader != NOBODY) & (self.number[words] >= self.finished[reader])
 
@@ -81,8 +82,8 @@ class BulkWatch(ChunkWatch):
         raise machine.program.error(
             UnfinishedCopy,
             int(site[word]),
-            f"block {machine.block_name(block)} ends, and the copy in bulk that {who} starts here may not "
-            f"have {does} {place} yet: a block's shared memory is gone when its last thread leaves",
+            f"block {machine.block_name(block)} ends, and the bulk copy that {who} starts here may not have "
+            f"{does} {place} yet: a block's shared memory is gone when its last thread leaves",
             f"{hint}, before the end of the kernel",
         )
 
@@ -112,8 +113,11 @@ class BulkWatch(ChunkWatch):
             self.writer[word] = NOBODY if self.of_copy else group.lanes
             self.written_at[word], self.write_site[word] = self.now, site
 
-    def by_proxy(self, machine, lanes, word, site: int, reader="copy in bulk", unit="TMA") -> None:
-        """Words are read by the asynchronous proxy for lanes: refuse what threads wrote without a fence."""
+    def by_proxy(self, machine, lanes, word, site: int, reader="bulk copy", unit="TMA") -> None:
+        """The asynchronous proxy reads words for lanes: refuse those written without a fence since.
+
+        ``reader`` and ``unit``: the operation that reads, and the unit that executes it, for the message.
+        """
         writer, when = self.writer[word], self.written_at[word]
         unseen = (writer != NOBODY) & (self.fenced_at[writer] <= when) & (self.fenced_at[lanes] <= when)
         if not unseen.any():
@@ -128,13 +132,13 @@ class BulkWatch(ChunkWatch):
             f"{machine.thread_name(writer[i])} writes ({there}), with no fence.proxy.async between them: "
             f"{unit} may read what was there before",
             "fence.proxy.async by each thread that has written (cuda::ptx::fence_proxy_async), "
-            f"then __syncthreads(), then the {reader.partition(' ')[0]}",
+            f"then __syncthreads(), then the {reader}",
         )
 
     def _early(self, machine, group, site, word, bad, what) -> None:
         i, does = int(np.flatnonzero(bad)[0]), "reads" if what == "read" else "writes"
         who, copier = machine.thread_name(group.lanes[i]), machine.thread_name(self.filler[word[i]])
-        whose = "its own copy in bulk" if who == copier else f"the copy in bulk of {copier}"
+        whose = "its own bulk copy" if who == copier else f"the bulk copy of {copier}"
         there = self._place(machine, int(self.fill_site[word[i]]))
         raise machine.program.error(
             UnfinishedCopy,
@@ -152,8 +156,7 @@ class BulkWatch(ChunkWatch):
             UnfinishedCopy,
             site,
             f"{machine.thread_name(group.lanes[i])} writes {self._what(machine, word[i])} "
-            f"({self._place(machine, site)}) that the copy in bulk of {copier} ({there}) may not have read "
-            "yet",
+            f"({self._place(machine, site)}) that the bulk copy of {copier} ({there}) may not have read yet",
             f"{OF_PHASE if by_phase else OF_GROUP}, then __syncthreads(), then the next write",
         )
 

@@ -1,6 +1,6 @@
-"""Calls that ``ptx.inline`` leaves: recursive functions, which the machine runs, and what it cannot copy.
+"""Handlers of the calls that ``ptx.inline`` leaves: recursive ones run on the machine, others are refused.
 
-``recurse.<name> {results}, arguments...`` and ``results`` are instructions that only ``ptx.inline`` makes.
+``recurse.<name> {results}, arguments...`` and ``results`` are pseudo-instructions that ``ptx.inline`` makes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ def call(code, instr):
 
 
 def recurse(code, instr):
-    """A call of a recursive function, which the machine runs for these lanes alone."""
+    """A call of a recursive function, which the machine runs for the group's lanes (``Machine.call``)."""
     target, *arguments = instr.operands
     name = instr.mods[0]
     parameters, results_ = code.fn.routines[name]
@@ -24,6 +24,6 @@ def recurse(code, instr):
 
 
 def results(code, instr):
-    """The end of a recursive function: its results stay in registers for the caller to take."""
+    """The end of a recursive function: keeps its results in registers, where ``Machine.call`` takes them."""
     for register in instr.operands:
         code.emit(f"registers[{register.name!r}] = {code.use(register, code.canonical(register.name))}")

@@ -1,13 +1,13 @@
-"""Thread block clusters: blocks that run together, reach each other's shared memory and meet at a barrier.
+"""Thread block clusters: blocks that run together, access each other's shared memory and have a barrier.
 
-In an address of shared memory the bits from 24 on are 0 in the thread's own block, else a block's rank in the
-cluster plus one. Only ``mapa`` makes such an address. A generic address says its block also where that is the
-own one, if the kernel uses clusters, so that it means the same in all blocks of the cluster, as on an H100.
-An own address that is not generic is good in its block alone.
+In an address of shared memory the bits from 24 on are 0 for the thread's own block, else a block's rank in
+the cluster plus one; only ``mapa`` makes such an address. In a kernel that uses clusters a generic address
+always holds the rank, even of the thread's own block, so that it means the same in all blocks of the cluster,
+as on an H100. An address of the own block that is not generic is valid in that block only.
 
 At the cluster's barrier a thread arrives, may go on, and waits until all threads of the cluster that have not
-left the kernel have arrived as often as itself (PTX ISA, "barrier.cluster"). To the sanitizer each round of
-a cluster's barrier is a phase, as of an mbarrier.
+left the kernel have arrived as often as itself (PTX ISA, "barrier.cluster"). For the sanitizer each round of
+a cluster's barrier is a phase, like one of an mbarrier.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from warplab.simt.engine.movement import space_of
 from warplab.simt.errors import ClusterMisuse, OutOfBounds
 
 RANK_SHIFT, WITHIN = np.uint64(24), np.uint64((1 << 24) - 1)
-NO_RANK = np.uint32(254)  # stands for -1 and whatever is beyond: addresses of shared memory have 32 bits
-OTHERS = np.uint64(1 << 24)  # addresses from here on are other blocks'
+NO_RANK = np.uint32(254)  # replaces ranks that are too large: addresses of shared memory have 32 bits
+OTHERS = np.uint64(1 << 24)  # addresses from here on are in other blocks
 WINDOWS = np.uint64((1 << 60) - 1)
 SHARED, CLUSTER = np.uint64(WINDOW["shared"]), np.uint64(WINDOW["cluster"])
-MEMORIES = "shared", "cluster"  # the own block's shared memory, and the other blocks'
-ROUNDS = 3  # of a cluster's barrier whose numbers differ: nobody is further ahead
+MEMORIES = "shared", "cluster"  # the shared memory of the own block, and of other blocks
+ROUNDS = 3  # rounds of a cluster's barrier with different numbers: no thread is further ahead
 
 
 def order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) -> np.ndarray:
@@ -36,8 +36,8 @@ def order(grid: tuple[int, int, int], cluster: tuple[int, int, int]) -> np.ndarr
 
 
 def special(machine, stem: str, axis: str) -> np.ndarray | None:
-    """The special registers of clusters. A launch without them has clusters of one block; None: no such
-    register.
+    """A special register of clusters, None for other registers. A launch without clusters has clusters of one
+    block.
     """
     launch, size = machine.launch, machine.cluster_size
     if stem == "is_explicit_cluster":
@@ -61,7 +61,7 @@ def special(machine, stem: str, axis: str) -> np.ndarray | None:
 
 
 def mapa(code, instr):
-    """``mapa``: an address of shared memory as the same place of another block of the cluster."""
+    """``mapa``: the address of the same place in the shared memory of another block of the cluster."""
     target, address, rank = instr.operands
     where = f"{code.site(instr)}, {code.use(address, 'u8')}, {code.use(rank, 'u4')}"
     generic = space_of(instr) == "generic"
@@ -70,7 +70,7 @@ def mapa(code, instr):
 
 def mapped(memory, group, site: int, address, rank, generic: bool):
     own = group.special("%cluster_ctarank")
-    rank = np.minimum(rank, NO_RANK)  # no mistake yet: a compiler moves mapa before the question for the rank
+    rank = np.minimum(rank, NO_RANK)  # no error yet: compilers move mapa before the check of the rank
     outside = (address >> SPACE_SHIFT) & ~np.uint64(2) != 1 if generic else address >> SPACE_SHIFT != 0
     text = "maps an address that is not in shared memory"
     group.machine.refuse(OutOfBounds, group, site, outside, text, "a __shared__ variable or a pointer to one")
@@ -83,45 +83,47 @@ def getctarank(code, instr):
 
 
 def rank_of(group, address):
-    """The rank of the block in whose shared memory an address lies."""
+    """The rank of the block in whose shared memory each address is."""
     rank = (address & WINDOWS) >> RANK_SHIFT
     return np.where(rank == 0, group.special("%cluster_ctarank"), rank.astype("u4") - np.uint32(1))
 
 
 def are_own(group, address):
-    """Whether each address, of a window or in it, lies in the lane's own block."""
+    """Whether each address, generic or not, is in the lane's own block."""
     rank = (address & WINDOWS) >> RANK_SHIFT
     return (rank == 0) | (rank == group.special("%cluster_ctarank") + np.uint32(1))
 
 
 def to_generic(group, address):
-    """The generic address says the block, also of an own one, which so can be handed to other blocks."""
+    """Generic addresses; they hold the rank even of the own block, so that other blocks can use them."""
     own = group.special("%cluster_ctarank").astype("u8") + np.uint64(1) << RANK_SHIFT
     return CLUSTER | address | np.where(address < OTHERS, own, np.uint64(0))
 
 
 def from_generic(group, address):
-    """Nothing but a generic address of shared memory becomes one of it; an own one says no block."""
+    """Addresses in shared memory of generic ones, without the rank of the own block. A generic address that
+    is not of shared memory does not become a valid one.
+    """
     inside = np.where(are_own(group, address), address & WITHIN, address & WINDOWS)
     return np.where(address >> SPACE_SHIFT & ~np.uint64(2) == 1, inside, address - SHARED)
 
 
 def lies_there(group, address, own: bool):
-    """Whether a generic address lies in the cluster's shared memory, or in that of the ``own`` block."""
+    """Whether a generic address is in the cluster's shared memory; ``own``: in that of the own block."""
     inside = address >> SPACE_SHIFT & ~np.uint64(2) == 1
     return inside & are_own(group, address) if own else inside
 
 
 def blocks_of(machine, lanes: np.ndarray, rank) -> np.ndarray:
-    """The chunk's number of the block of a rank in each lane's cluster."""
+    """The number, in the chunk, of the block with a rank in each lane's cluster."""
     block = machine.block_of_lane[lanes]
     return block - block % machine.cluster_size + rank
 
 
 def reached(machine, group, address) -> Access:
-    """The access by addresses of a cluster's shared memory; bounds hold within each block."""
+    """The Access of addresses in a cluster's shared memory; bounds hold within each block."""
     within, rank = (address & WITHIN).view(np.int64), (address >> RANK_SHIFT).view(np.int64) - 1
-    # far beyond the last block's: the bounds check refuses it (loadstore's fault)
+    # a rank that is too large: far out of bounds, so that ``LoadStoreUnit.fault`` refuses it
     within = within + np.where(rank >= machine.cluster_size, 1 << 40, 0)
     rank = np.minimum(rank, machine.cluster_size - 1)
     own = machine.block_of_lane[group.lanes]
@@ -135,20 +137,20 @@ def reached(machine, group, address) -> Access:
 
 
 class ClusterBarrier:
-    """How often each thread of a chunk of blocks has arrived at its cluster's barrier, and has waited."""
+    """How often each thread of a chunk has arrived at its cluster's barrier, and has passed it."""
 
     def __init__(self, machine):
         self.machine = machine
         self.arrived, self.waited = np.zeros((2, machine.lanes), np.int64)
 
     def phases(self, lanes: np.ndarray, rounds: np.ndarray) -> np.ndarray:
-        """Numbers that no mbarrier's phase has: of the cluster, and of the round in turn."""
+        """The number of each lane's phase, from its cluster and round; negative, unlike an mbarrier's."""
         machine = self.machine
         cluster = (machine.first_block + machine.block_of_lane[lanes]) // machine.cluster_size
         return -1 - (cluster * ROUNDS + rounds[lanes] % ROUNDS)
 
     def complete(self, waiting: list, living: list) -> list[np.ndarray]:
-        """For each group of ``waiting`` which lanes may pass; ``living``: all groups that have not left."""
+        """For each group of ``waiting``, which lanes may pass; ``living``: all groups that have not left."""
         cluster = self.machine.block_of_lane // self.machine.cluster_size
         least = np.full(int(cluster[-1]) + 1, np.iinfo(np.int64).max)
         for group in living:
@@ -156,7 +158,7 @@ class ClusterBarrier:
         return [least[cluster[group.lanes]] >= self.arrived[group.lanes] for group in waiting]
 
     def passed(self, lanes: np.ndarray) -> bool:
-        """Threads go on. Returns whether one of their clusters has left without having arrived."""
+        """Threads pass the barrier. Returns whether a thread of their clusters left without arriving."""
         phases, machine = self.phases(lanes, self.waited), self.machine
         self.waited[lanes] += 1
         for o in machine.observers:
@@ -166,7 +168,7 @@ class ClusterBarrier:
 
 
 def arrive(memory, group, site: int, relaxed: bool):
-    """``barrier.cluster.arrive``; ``relaxed``: it orders only what the thread has fenced before."""
+    """``barrier.cluster.arrive``; ``relaxed``: it releases only what a fence of the thread has released."""
     machine, barrier = memory.machine, barrier_of(memory.machine)
     again = barrier.arrived[group.lanes] > barrier.waited[group.lanes]
     text = "arrives at its cluster's barrier again, and has not waited since its arrival before"
@@ -179,7 +181,7 @@ def arrive(memory, group, site: int, relaxed: bool):
 
 
 def barrier_of(machine) -> ClusterBarrier:
-    """The chunk's, made when a thread first comes to it."""
+    """The chunk's cluster barrier, made at its first use."""
     if machine.cluster_barrier is None:
         machine.cluster_barrier = ClusterBarrier(machine)
     return machine.cluster_barrier

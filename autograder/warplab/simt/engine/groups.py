@@ -1,4 +1,4 @@
-"""Groups: the lanes that stand at one place of a program, and how their registers part and come together."""
+"""Groups of lanes at one place of a program, and how their registers are split and joined."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Group:
         self.machine, self.lanes, self.regs, self.full = machine, lanes, regs, full
         self._special: dict[str, np.ndarray] = {}
         self.accesses: dict[tuple[str, int], Access] = {}
-        self.noted: set[tuple[int, int]] = set()  # exchanges without some of their lanes: site and mask
-        self.present: np.ndarray | None = None  # a mask that names none but the group's lanes
-        self.cleared = 0  # see ``absent_lanes``
+        self.noted: set[tuple[int, int]] = set()  # exchanges that have been checked: site and mask
+        self.present: np.ndarray | None = None  # a mask that has been found to name only the group's lanes
+        self.cleared = 0  # the value of ``AbsentLanes.changes`` up to which the group has been checked
 
     @property
     def size(self) -> int:
@@ -42,14 +42,14 @@ class Group:
 
     @cached_property
     def firsts(self) -> np.ndarray:
-        """Where in the group each warp's first lane stands."""
+        """The index in the group of each warp's first lane."""
         new = np.ones(self.size, bool)
         new[1:] = self.warp[1:] != self.warp[:-1]
         return np.flatnonzero(new)
 
     @cached_property
     def row(self) -> np.ndarray:
-        """Rank of each lane's warp among the warps that have a lane in this group: 0, 0, ..., 1, 1, ..."""
+        """The rank of each lane's warp among the warps with a lane in this group: 0, 0, ..., 1, 1, ..."""
         steps = np.zeros(self.size, np.int64)
         steps[self.firsts[1:]] = 1
         return np.cumsum(steps)
@@ -66,7 +66,7 @@ class Group:
 
     @cached_property
     def absent(self) -> np.ndarray | None:
-        """For each lane a bit for each thread of its warp that is not in the group; None where all are."""
+        """For each lane a mask of its warp's threads that are not in the group; None if there are none."""
         machine = self.machine
         threads = machine.launch.threads - (machine.thread_of_lane[self.lanes[self.firsts]] & ~31)
         there = (np.int64(1) << np.minimum(threads, 32)) - 1
@@ -76,13 +76,13 @@ class Group:
 
     @cached_property
     def four_warps(self) -> np.ndarray:
-        """Number of each lane's four warps, a warp group, in the chunk."""
+        """The number of each lane's warp group (four warps) in the chunk."""
         machine = self.machine
         return machine.block_of_lane[self.lanes] << 8 | machine.thread_of_lane[self.lanes] // 128
 
     @cached_property
     def lacks_warps(self) -> bool:
-        """Whether some lane of its warp groups is not in the group."""
+        """Whether some lane of a warp group (four warps) is missing from the group."""
         return bool((np.unique(self.four_warps, return_counts=True)[1] != 128).any())
 
     @cached_property
@@ -91,15 +91,15 @@ class Group:
         return WarpTable(self)
 
     def split(self, mask: np.ndarray, live: frozenset[str]) -> Group:
-        """The lanes where ``mask`` holds, with the registers that are live there."""
+        """The lanes where ``mask`` is true, with the registers in ``live``."""
         keep = np.flatnonzero(mask)
         regs = {k: (v if v.size == 1 else v[keep]) for k, v in self.regs.items() if k in live}
         return Group(self.machine, self.lanes[keep], regs, False)
 
 
 def joined(parts: list, places: list, size: int):
-    """A register of a merged group of ``size`` lanes: ``places`` are the lanes that each part brings; a part
-    is None where a group never wrote the register, which then reads as zero.
+    """A register of a merged group of ``size`` lanes. ``places`` are the indices of each part's lanes; a part
+    is None if its group never wrote the register, which then reads as zero.
     """
     known = [part for part in parts if part is not None]
     wrapped = next(wrapped_in(known), None)

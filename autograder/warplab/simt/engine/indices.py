@@ -1,6 +1,6 @@
-"""From a byte of memory to what a student calls it: ``tile[3, 16]``, not byte 260 of shared memory.
+"""Names of bytes in memory in the student's terms: ``tile[3, 16]``, not byte 260 of shared memory.
 
-The names and shapes of shared arrays travel in the names of their PTX variables (``shared_symbol``), so that
+The names and shapes of shared arrays are part of the names of their PTX variables (``shared_symbol``), so
 they are known wherever the PTX runs.
 """
 
@@ -21,9 +21,9 @@ STATIC_LOCAL = re.compile(r"_ZZ.*E(\d+)(\w+)")  # a variable inside a C++ functi
 
 
 def index_text(element: int, shape: Sequence[int], order: str = "C") -> str:
-    """``[3, 16]``: the index of an element, counted in memory, of an array of this shape.
+    """``[3, 16]``: the index of an element, numbered in memory order, of an array of this shape.
 
-    An element past either end has the index at which the array would have it if its slowest axis went on.
+    An element past either end gets the index that it would have if the slowest axis were longer.
     """
     if order == "F":
         return _bracketed(_unravel(element, shape[::-1])[::-1])
@@ -49,16 +49,16 @@ def last_index(shape: Sequence[int]) -> str:
 
 @dataclass(frozen=True)
 class SharedArray:
-    """One shared array of a program: where it begins in a block's shared memory, and what it is."""
+    """One shared array of a program, which begins at byte ``start`` of a block's shared memory."""
 
-    name: str  # "" where nobody gave it one
+    name: str  # "" if it has none in the source
     start: int
     size: int  # bytes
-    shape: tuple[int, ...]  # () where it is not known
+    shape: tuple[int, ...]  # () if unknown
     itemsize: int
 
     def place(self, byte: int, width: int) -> str:
-        """``tile_b[10, 0]``, or ``element 12 of tile_b`` where the shape is not known."""
+        """The element that a byte belongs to: ``tile_b[10, 0]``, or ``tile_b[12]`` if shape is unknown."""
         name = self.name or "the shared array"
         item = self.itemsize or width
         element = (byte - self.start) // item
@@ -68,14 +68,16 @@ class SharedArray:
 
 
 def shared_symbol(symbol: str, name: str, shape: Sequence[int], dtype: str) -> str:
-    """The name of a PTX variable that says which array it holds; `symbol` where PTX has no such name."""
+    """The name of a PTX variable with the array's name, shape and dtype in it; ``symbol`` itself if the name
+    would not be valid in PTX.
+    """
     if not re.fullmatch(r"[a-z]+\d{0,3}", dtype) or not re.fullmatch(r"\w*", name, re.ASCII):
         return symbol
     return f"{symbol}${name[:40]}${'x'.join(map(str, shape))}${dtype}"
 
 
 def shared_array(symbol: str, start: int, size: int) -> SharedArray:
-    """What the name of a shared variable says of it; size 0: dynamic shared memory."""
+    """The shared array that a PTX variable holds, by its name; ``size`` is 0 for dynamic shared memory."""
     found = SHARED_SYMBOL.fullmatch(symbol)
     if found:
         name, shape = found[1], tuple(int(n) for n in found[2].split("x"))
@@ -93,6 +95,6 @@ def shared_array(symbol: str, start: int, size: int) -> SharedArray:
 
 
 def array_at(arrays: Sequence[SharedArray], byte: int) -> SharedArray | None:
-    """The shared array in which a byte lies, or behind which it lies; None where a kernel has none."""
+    """The shared array that a byte is in, or else after; None if the kernel has no shared array."""
     before = [array for array in arrays if array.start <= byte]
     return before[-1] if before else arrays[0] if arrays else None

@@ -1,7 +1,6 @@
-"""The load-store unit: every access that a kernel makes to memory, checked,
-reported to the observers, and done.
+"""The load-store unit: checks every memory access of a kernel, tells the observers, and does it.
 
-The blocks that ``translate`` makes call ``load_<space>``, ``store_<space>`` and ``param`` here.
+The functions that ``translate`` makes of basic blocks call its ``load``, ``store``, ``atomic`` and ``param``.
 """
 
 from __future__ import annotations
@@ -27,17 +26,14 @@ ALL_LANES = 0xFFFFFFFF
 
 
 class SeveralPlaces(Exception):
-    """The lanes of one access point into several spaces or arrays: ``keys`` tell them apart."""
+    """The lanes of one access go to several state spaces or arrays: lanes with equal ``keys`` to one."""
 
     def __init__(self, keys: np.ndarray):
         self.keys = keys
 
 
 class LoadStoreUnit:
-    """Memory as the lanes of one machine see it.
-
-    Addresses are uint64 arrays, one a lane or one for all lanes of the group.
-    """
+    """The memory of one machine. Addresses are uint64 arrays, one a lane or one for all lanes of a group."""
 
     def __init__(self, machine):
         self.machine, self.program, self.observers = machine, machine.program, machine.observers
@@ -49,7 +45,7 @@ class LoadStoreUnit:
         return np.frombuffer(data, dtype, 1, offset)
 
     def parameter(self, address: np.ndarray) -> np.ndarray:
-        """Generic addresses of parameters, which are then read-only global memory."""
+        """Generic addresses of parameters, which are mapped as read-only global memory at the first call."""
         machine = self.machine
         if machine.parameters is None:
             data = self._parameters()
@@ -64,7 +60,7 @@ class LoadStoreUnit:
         return data
 
     def param_at(self, group, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
-        """What lies at addresses in the space of parameters: LLVM chooses between two parameters so."""
+        """Load a parameter by a computed address, as LLVM does to select one of two parameters."""
         data = self._parameters()
         width, at = np.dtype(dtype).itemsize, address.view(np.int64) + (offset - PARAMETERS)
         if at.min() < 0 or at.max() + width > data.size:
@@ -73,10 +69,7 @@ class LoadStoreUnit:
         return data[at[:, np.newaxis] + np.arange(width)].view(dtype)[:, 0]
 
     def prepare(self, group, space: str, address: np.ndarray) -> Access:
-        """Prepare (or find again) the addresses of one register value.
-
-        The register array itself is the key.
-        """
+        """The Access of the addresses in one register, cached by the identity of the register's array."""
         key = (space, id(address))
         found = group.accesses.get(key)
         if found is not None and found.source is address:
@@ -92,7 +85,7 @@ class LoadStoreUnit:
         return access
 
     def _own(self, group, space: str, address: np.ndarray) -> Access:
-        """Addresses in memory that belongs to a block or a thread."""
+        """The Access of addresses in a block's shared or a thread's local memory."""
         m, within = self.machine, address.view(np.int64)
         if space == "cluster":
             return clusters.reached(m, group, address)
@@ -105,14 +98,15 @@ class LoadStoreUnit:
         return Access(address, region, offset, within, step)
 
     def access(self, group, site, space, address: Any, offset, width, what, values=None, aligned=0):
-        """The access of ``width`` bytes a lane, checked and told to the observers, and what an observer says
-        of uninitialised memory in it: the origins by part of a read, and the observer (``taint``).
+        """Check an access of ``width`` bytes a lane and tell the observers.
 
-        ``aligned``: what addresses must be multiples of, if not of the width. Raises SeveralPlaces if lanes
-        point into several spaces or live regions.
+        Returns (access, origins); ``origins`` is None, or for a read of uninitialised memory (the origins of
+        its parts, the observer that found it): the last arguments of ``taint.loaded``. ``aligned``: the
+        alignment in bytes, if it is not ``width``. Raises SeveralPlaces if lanes access several state spaces
+        or arrays.
         """
         if isinstance(address, Tainted):
-            address.refuse(group, "takes it for an address", self.program.sites[site])
+            address.refuse(group, "uses it as an address", self.program.sites[site])
         if space == "generic":
             if in_several_spaces(address):
                 raise SeveralPlaces(space_keys(address))
@@ -139,7 +133,7 @@ class LoadStoreUnit:
         return access, origins
 
     def checked(self, group, site, space, address, offset, width, what, aligned=0) -> Access:
-        """The prepared access, within bounds and aligned."""
+        """The Access of these addresses, checked for bounds and alignment."""
         access = self.prepare(group, space, address)
         size = self.size_of(space, access)
         if access.high + offset + width > size or (
@@ -154,13 +148,13 @@ class LoadStoreUnit:
         return access
 
     def size_of(self, space: str, access: Access) -> int:
-        """Bytes that a thread may access there."""
+        """Bytes of the memory that a thread may access there."""
         if space == "global":
             return access.region.size
         return self.program.local_size if space == "local" else self.machine.shared_size
 
     def load(self, group, site, space, address, offset, dtype, count):
-        """``count`` neighbouring elements a lane: an array, or a list of them if there are several."""
+        """Load ``count`` neighbouring elements a lane: an array, or a list of arrays if ``count`` > 1."""
         width = np.dtype(dtype).itemsize
         try:
             access, origins = self.access(group, site, space, address, offset, width * count, "read")
@@ -185,7 +179,7 @@ class LoadStoreUnit:
         index = access.index(width.bit_length() - 1, offset)
         self.held = None
         for i, value in enumerate(values):
-            # where all lanes write one address some lane's value stays: here the last lane's
+            # if all lanes write one address, the value of some lane remains: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
 
     def atomic(
@@ -201,14 +195,11 @@ class LoadStoreUnit:
         compare: Any = None,
         wants_old=True,
     ):
-        """Read-modify-write at each lane's address.
-
-        Returns what each lane found (None unless ``wants_old``).
-        """
+        """Read-modify-write at each lane's address. Returns the old values if ``wants_old``, else None."""
         width = np.dtype(dtype).itemsize
         for one in (value, compare):
             if isinstance(one, Tainted):
-                one.refuse(group, "feeds an atomic with it", self.program.sites[site])
+                one.refuse(group, "passes it to an atomic", self.program.sites[site])
         try:
             access, origins = self.access(group, site, space, address, offset, width, "atomic")
         except SeveralPlaces as found:
@@ -219,14 +210,14 @@ class LoadStoreUnit:
         return old if old is None or not origins else loaded(old, np.arange(old.size), 1, *origins)
 
     def _several_regions(self, address, offset) -> bool:
-        """Whether every lane points into a mapped region, and not all into the same one."""
+        """Whether the lanes' addresses are in several slots, each of which has a mapped region."""
         slots = np.unique((address + np.uint64(offset & (1 << 64) - 1)) >> np.uint64(REGION_SHIFT))
         return slots.size > 1 and all(int(s) in self.space.regions for s in slots)
 
     def warp_barrier(self, group, mask) -> None:
-        """``syncwarp``, by all lanes of their warps or by those in each one's mask."""
+        """``syncwarp`` of whole warps, or of the lanes in each lane's member mask."""
         if not (mask == ALL_LANES).all():
-            first = group.lanes - group.column  # of each one's warp
+            first = group.lanes - group.column  # lane 0 of each lane's warp
             pairs = np.unique(np.stack(np.broadcast_arrays(first, mask.astype(np.int64))), axis=1)
             threads = self.machine.thread_of_lane[pairs[0]][:, np.newaxis] + np.arange(32)
             there = threads < self.machine.launch.threads
@@ -240,10 +231,12 @@ class LoadStoreUnit:
             o.warp_barrier(self.machine, group)
 
     def exchanged(self, group, mask, site: int) -> None:
-        """Note a warp-wide exchange whose member ``mask`` names lanes that are elsewhere, or not its own."""
-        if mask is group.present or ("lanes", site) in self.machine.doubts:
+        """Warn of a warp-wide exchange whose member ``mask`` names absent lanes, or omits a lane that takes
+        part.
+        """
+        if mask is group.present or ("lanes", site) in self.machine.sync_warnings:
             return
-        if mask.size == 1:  # the same when the group comes here again
+        if mask.size == 1:  # a mask that is one value is checked once for each group
             exchange = site, int(mask[0])
             if exchange in group.noted:
                 return
@@ -256,7 +249,7 @@ class LoadStoreUnit:
             group.present = mask
 
     def shuffle(self, group, site, mode: str, value, b, c, mask):
-        """``shfl.sync``: the value of each lane's source, and whether the source is in range."""
+        """``shfl.sync``: (value of each lane's source, whether the source is in range)."""
         lanes = [x.now if isinstance(x, Tainted) else x for x in (b, c, mask)]
         got, good, missing = warp.shuffle(group.table, mode, value, *lanes)
         if missing is not None:
@@ -269,8 +262,8 @@ class LoadStoreUnit:
         return got, good
 
     def watch(self, kind: type[Watch]) -> Watch:
-        """The chunk's observer of a class, which the first that asks for it adds before the others: what it
-        says is clearer than a race.
+        """The chunk's observer of class ``kind``, added at the first call. It comes before the others, as its
+        errors say more than a race would.
         """
         found = next((o for o in self.observers if isinstance(o, kind)), None)
         if found is None:
@@ -335,13 +328,13 @@ class LoadStoreUnit:
         )
 
     def _first(self, group, access, offset, bad) -> tuple[int, int, str]:
-        """The first of the bad lanes, the byte that it goes to, and who it is."""
+        """(first bad lane, the byte that it accesses, its thread's name and how many more there are)."""
         lane, others = int(group.lanes[bad[0]]), (bad.size if access.within.size > 1 else group.size) - 1
         more = f" (and {others:,} more)" if others else ""
         return lane, int(access.within[bad[0]]) + offset, self.machine.thread_name(lane) + more
 
     def place(self, space: str, region: Region, at: int, width: int) -> str:
-        """What lies at a byte: an element of an array, or the thread's local memory."""
+        """The name of what is at a byte: an element of an array, or the thread's local memory."""
         if space == "global":
             return "" if region is NOWHERE else region.place(at)
         return "its local memory" if space == "local" else self.program.shared_place(at, width)
@@ -355,7 +348,7 @@ def _extent(region) -> str:
 
 
 def _other_name(region, byte: int) -> str:
-    """Of a place behind a table's last row: the index of that row that leads there, maybe the one meant."""
+    """A hint for an access past the end of a 2-D array: which index in the last row is the same place."""
     element = (byte - region.start) // region.itemsize
     if (
         len(region.shape) != 2
@@ -369,14 +362,12 @@ def _other_name(region, byte: int) -> str:
 
 
 def slots_of(address: np.ndarray) -> np.ndarray:
-    """The slot of the address space that each address lies in; an array has slots of its own."""
+    """The slot of the address space that each address is in; no two arrays share a slot."""
     return address >> np.uint64(REGION_SHIFT)
 
 
 def _apart(keys: np.ndarray, act: Callable, group, *arguments):
-    """Run ``act(part of the group, its arguments)`` for the lanes of each key, and put the lanes' results
-    together.
-    """
+    """Run ``act(group, *arguments)`` separately for the lanes of each key, and join the results."""
     places = [keys == key for key in np.unique(keys)]
     done = [act(group.split(mask, frozenset()), *taken(arguments, mask)) for mask in places]
     if done[0] is None:
@@ -387,7 +378,7 @@ def _apart(keys: np.ndarray, act: Callable, group, *arguments):
 
 
 def taken(value: Any, mask: np.ndarray) -> Any:
-    """The part that belongs to some lanes, of arrays with an element a lane, also in tuples."""
+    """``value`` for the lanes in ``mask``: arrays with an element a lane are indexed, also inside tuples."""
     if isinstance(value, tuple):
         return tuple(taken(one, mask) for one in value)
     return value[mask] if getattr(value, "size", 1) > 1 else value

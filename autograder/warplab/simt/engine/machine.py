@@ -1,10 +1,10 @@
-"""The machine: runs a kernel's blocks over lanes, lowest block first, so that divergent lanes meet again.
+"""The machine: runs a kernel's basic blocks over lanes, lowest first, so that diverged lanes reconverge.
 
-One *lane* is one CUDA thread. Lanes of as many thread blocks as fit a chunk run together as NumPy arrays. A
-*group* is a set of lanes at the same place in the program with their registers; a branch on which lanes
-disagree splits a group, and groups that reach the same block are merged. Per warp this is the schedule of a
-GPU that always issues the lowest program counter. Observers (counters, sanitizer) are told of every block
-execution and memory access.
+A *lane* is one CUDA thread. The lanes of as many thread blocks as fit into a *chunk* run together, as NumPy
+arrays. A *group* is a set of lanes at the same place in the program, with their registers; a divergent branch
+splits a group, and groups that reach the same basic block are merged. For each warp this is the schedule of a
+GPU that always issues the lowest program counter. Observers (counters, sanitizer) are told of every execution
+of a basic block and of every memory access.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
 CHUNK_LANES = 1 << 15
-# bytes of memory in a chunk; to check shared memory takes some 12 times as much again
+# bytes of memory in a chunk; the checks of shared memory need some 12 times as much again
 CHUNK_SHARED, CHUNK_LOCAL = 1 << 24, 1 << 28
 STEP_BUDGET = 1_000_000
 
 
 def _along(i: np.ndarray, sizes: tuple[int, int, int], axis: str) -> np.ndarray:
-    """The index along an axis of the elements numbered ``i``, x first; one element if it is 0 for all."""
+    """The index along ``axis`` of each number in ``i``, counted x first; a single 0 if it is 0 for all."""
     x, y, z = sizes
     if (y, z) == (1, 1):
         return i if axis == "x" else np.zeros(1)
@@ -45,15 +45,15 @@ def _along(i: np.ndarray, sizes: tuple[int, int, int], axis: str) -> np.ndarray:
 
 
 def _lane_mask(which: str, lane: np.ndarray) -> np.ndarray:
-    """``%lanemask_eq``, ``lt``, ``le``, ``gt`` and ``ge``: the bits of lanes compared with one's own."""
+    """``%lanemask_eq``, ``lt``, ``le``, ``gt`` or ``ge``: a bit for each lane that compares so with one."""
     own, below = np.int64(1) << lane, (np.int64(1) << lane) - 1
     return {"eq": own, "lt": below, "le": below | own, "ge": ~below, "gt": ~(below | own)}[which] & 0xFFFFFFFF
 
 
 @dataclass
 class Launch:
-    """One launch: grid and block (x, y, z), bytes of dynamic shared memory, parameters by name; the blocks of
-    a cluster (x, y, z), which the launch or the kernel names if it is explicit.
+    """One launch: grid and block (x, y, z), bytes of dynamic shared memory, parameters by name, blocks of a
+    cluster (x, y, z); ``explicit_cluster``: the launch or the kernel gives the cluster's size.
     """
 
     grid: tuple[int, int, int]
@@ -76,7 +76,7 @@ class Launch:
 def _lanes(blocks: int, threads: int) -> tuple[np.ndarray, ...]:
     """For each lane of a chunk of ``blocks``: its number, block, thread, warp and lane number in the warp.
 
-    Kept for the next launch of that size: programs with small launches repeat them.
+    Cached, because programs with small launches repeat launches of the same size.
     """
     block, thread = np.repeat(np.arange(blocks), threads), np.tile(np.arange(threads), blocks)
     warp = block * -(-threads // 32) + thread // 32
@@ -93,21 +93,21 @@ def _unwritten(size: int) -> np.ndarray:
 
 
 class Machine:
-    """Executes one program for one launch. ``observers`` are told what happens (``simt/observer.py``)."""
+    """Executes one launch of a program. ``observers`` are told of its events (``simt/observer.py``)."""
 
     def __init__(
         self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None
     ):
-        """``sample``: run only so many blocks, spread evenly over the grid; of clusters, whole ones.
+        """``sample``: run only so many blocks, rounded up to whole clusters and spread evenly over the grid.
 
-        Raises InvalidLaunch where blocks wait for each other.
+        Raises InvalidLaunch for a sample of a kernel whose blocks wait for each other.
         """
         self.program, self.space, self.launch = program, space, launch
         self.conflicts: list = []
-        # warnings of barriers, by basic block, and of exchanges in a warp: text, file and line
-        self.doubts: dict[object, tuple[str, str, int]] = {}
+        # (text, file, line) of warnings, by the basic block of a barrier or by ("lanes", site of an exchange)
+        self.sync_warnings: dict[object, tuple[str, str, int]] = {}
         size = self.cluster_size = math.prod(launch.cluster)
-        # the blocks that run, where not all do, and all in their order, where it is not their numbers'
+        # the blocks of a sample; the order of the blocks that run, if it is not that of their numbers
         self.sample: np.ndarray | None = None
         self.order = clusters.order(launch.grid, launch.cluster) if size > 1 else None
         if sample is not None:
@@ -121,14 +121,14 @@ class Machine:
                 kernel=program.name,
             )
         self.observers = list(observers)
-        self.waits_in_vain = False  # a group has polled an mbarrier: the others run first
+        self.yields = False  # a group has polled an mbarrier without success: the others run first
         self.shared_size = program.shared_static + launch.dynamic_shared
-        # a block's slice of the chunk's shared memory; keeps alignment and banks
+        # bytes from one block's shared memory to the next one's: a multiple of 128 keeps alignment and banks
         self.shared_stride = -(-self.shared_size // 128) * 128
 
     @cached_property
     def memory(self) -> LoadStoreUnit:
-        """Made when something runs: the reference cycle costs the garbage collector time."""
+        """Made at the first use: it refers back to the machine, a cycle that costs garbage collection."""
         return LoadStoreUnit(self)
 
     def run(self) -> None:
@@ -154,7 +154,7 @@ class Machine:
                 self._start_chunk(start, min(per_chunk, blocks - start))
                 with np.errstate(all="ignore"):
                     self._run_chunk()
-                for o in [*self.observers]:  # some leave
+                for o in [*self.observers]:  # a copy: an observer may remove itself
                     o.done(self)
         finally:
             for region in (self.grid_workspace, self.parameters):
@@ -186,7 +186,7 @@ class Machine:
             self.memory.watch(BulkWatch)
 
     def special(self, name: str) -> np.ndarray:
-        """``%tid.x`` and its kin as uint32, one element where all lanes agree."""
+        """A special register such as ``%tid.x`` as uint32; one element if all lanes have the same value."""
         v = self._special.get(name)
         if v is None:
             v = self._special[name] = np.ascontiguousarray(
@@ -238,9 +238,9 @@ class Machine:
             raise
 
     def call(self, group: Group, name: str, parameters, arguments, results, site: int) -> list[np.ndarray]:
-        """Run a recursive function for the lanes of ``group``; its results, when every lane has returned.
+        """Run a recursive function for the lanes of ``group`` and return its results, an array each.
 
-        Raises StackOverflow where calls nest deeper than MAX_CALLS, NoProgress where there is no end of them.
+        Raises StackOverflow where calls nest deeper than MAX_CALLS, NoProgress after too many calls.
         """
         self.depth, self.called = self.depth + 1, self.called + 1
         if self.depth > MAX_CALLS:
@@ -257,7 +257,9 @@ class Machine:
         return [end.regs[r] for r in results]
 
     def _run(self, first: int, start: Group) -> list[Group]:
-        """Run ``start`` from block ``first`` until all its lanes have left; the groups as they left."""
+        """Run ``start`` from basic block ``first`` until all its lanes have left. Returns the groups that
+        left a recursive function, with their registers.
+        """
         blocks, functions = self.program.blocks, self.program.functions
         schedule = Schedule(self, first, start)
         steps = 0
@@ -265,7 +267,7 @@ class Machine:
         while schedule:
             index, groups = schedule.next()
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
-            while True:  # the group runs on while no other comes first
+            while True:  # the group goes on as long as no other group comes first
                 steps += 1
                 if steps > STEP_BUDGET:
                     raise self._no_progress(index, group)
@@ -277,9 +279,9 @@ class Machine:
                     guard = guard.decides(group, block)
                 if self.absent.are_some:
                     self.absent.look(index, group, schedule.standing)
-                if self.waits_in_vain:
+                if self.yields:
                     schedule.give_turn()
-                    self.waits_in_vain = False
+                    self.yields = False
                 for o in of_blocks:
                     o.executed(self, group, block)
                 if block.end == "fall":
@@ -298,7 +300,7 @@ class Machine:
         return schedule.done
 
     def _branch(self, schedule: Schedule, block: BasicBlock, group: Group, guard: np.ndarray) -> int:
-        """The block that all lanes go to; -1 where they diverge."""
+        """The basic block that all lanes go to; -1 if they diverge."""
         if guard.size > 1:
             taken = int(np.count_nonzero(guard))
             uniform = taken in (0, group.size)
@@ -309,13 +311,13 @@ class Machine:
             o.branched(self, group, block, guard, uniform)
         if uniform:
             return block.target if goes else block.next
-        schedule.polls = 0  # a lane left the loop, or may have
+        schedule.polls = 0  # a lane may have left the loop that polls
         for to, mask in ((block.target, guard), (block.next, ~guard)):
             schedule.put(to, group.split(mask, self.program.blocks[to].live_in))
         return -1
 
     def _stop(self, schedule: Schedule, block: BasicBlock, group: Group, guard: np.ndarray) -> int:
-        """At a barrier or at the end of the kernel: the next block, -1 where the group stays here."""
+        """At a barrier or at the end of the kernel: the next basic block, -1 if the group does not go on."""
         everybody = group.size == schedule.alive
         if block.end == "exit":
             schedule.leave(group)
@@ -367,7 +369,7 @@ class Machine:
         return Group(self, lanes, regs, full)
 
     def _together(self, groups: list[Group]) -> tuple[np.ndarray, bool, list]:
-        """The lanes of all groups, whether they are the whole chunk, and where each group's are."""
+        """(lanes of all groups, whether they are the whole chunk, the indices of each group's lanes)."""
         lanes = np.concatenate([g.lanes for g in groups])
         if lanes.size == self.lanes:
             return self.all_lanes, True, [g.lanes for g in groups]
@@ -381,7 +383,7 @@ class Machine:
         return lanes, False, places
 
     def _spinning(self, group: Group) -> str:
-        """Which threads are still running, and the memory they accessed last."""
+        """Which threads are still running, and the memory that they accessed last, in words."""
         others = group.size - 1
         who = self.thread_name(group.lanes[0]) + (f" and {others} more are" if others else " is")
         last = next(reversed(group.accesses.values()), None)
@@ -402,8 +404,9 @@ class Machine:
     def refuse(
         self, kind: type[LaunchError], group, site: int, bad: np.ndarray, does: Says, hint: str
     ) -> None:
-        """Raise an error of a ``kind`` at a site if a lane of a group is ``bad``, one value a lane or one for
-        all. does: what the first such thread does, or by its place in the group what to say.
+        """Raise an error of a ``kind`` at a site if a lane of the group is ``bad`` (one value a lane, or one
+        for all). ``does``: the sentence after the first such thread's name, or a function that makes it from
+        the thread's index in the group.
         """
         if bad.any():
             i = int(np.broadcast_to(bad, group.lanes.shape).argmax())
@@ -425,10 +428,10 @@ class Machine:
         return (i % bx, i // bx % by, i // (bx * by)), self._block_index(block - self.first_block)
 
     def act(self, lane: int, instr, does: str, what: str) -> Act:
-        """What a lane's thread does with an instruction, for drawings."""
+        """An Act of a lane's thread at an instruction."""
         return self.act_of(self.first_block * self.launch.threads + int(lane), instr, does, what)
 
     def act_of(self, thread: int, instr, does: str, what: str) -> Act:
-        """The same for a thread numbered through the whole grid."""
+        """An Act of a thread, numbered through the whole grid."""
         file = self.program.file_of(instr.file).rpartition("/")[2]
         return Act(*self._indices(int(thread)), does, what, file, instr.line)

@@ -1,16 +1,17 @@
 """``mbarrier``: barriers that are objects in shared memory, at which threads arrive and for which they wait.
 
-An object has a phase, from 0 on, and counts: how many arrivals each phase expects, and how many are pending.
-With the last of these the phase is complete, and the next begins (PTX ISA, "mbarrier"); but a phase that
-expects bytes, which copies in bulk bring, is not before they are there. Whoever arrives gets
-a token, which says of which object and which phase it is and how many arrivals were pending. A wait does not
-stop a thread: it tells whether the phase is complete, and programs ask again, so the machine lets others run
-meanwhile. What an asynchronous copy signals is done at once, as the engine copies at once: ``async_copies``
-knows whose data may be read. What arrivals and waits order is in ``sanitizer.vector_clocks``.
+An object has a phase, counted from 0, and two counts: the arrivals that each phase expects, and those still
+pending. A phase is complete, and the next begins, when no arrivals are pending and all bytes that it expects
+from bulk copies have been copied (PTX ISA, "mbarrier"). An arrival returns a token, which holds the object,
+the phase and the pending arrivals. A wait does not block: it returns whether the phase is complete, and
+programs repeat it, so the machine lets other groups run meanwhile. An asynchronous copy signals at once, as
+the engine copies at once; ``async_copies`` refuses reads that are too early. ``sanitizer.vector_clocks`` has
+the order that arrivals and waits establish.
 
-What the manual leaves undefined is an error here: an object that nobody has initialised or whose count is out
-of range, one that is initialised twice, more arrivals than a phase expects, a phase for which nobody waited
-before the next arrival, the token of another object or of an earlier phase, and a plain access to the object.
+What the manual leaves undefined is an error here: an object that is not initialised or whose count is out of
+range, initialising it twice, more arrivals than a phase expects, an arrival in a phase before any thread has
+waited for the previous one, the token of another object or of an older phase, and a plain access to the
+object.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ from warplab.simt.engine.movement import space_of
 from warplab.simt.errors import BarrierMisuse, LaunchError, NoProgress, Says, SharedRace
 from warplab.simt.ptx.parser import Reg
 
-SIZE = 8  # bytes of an object, and what its address is a multiple of
-MOST = (1 << 20) - 1  # of any count
-IN_VAIN = 1 << 12  # answers of "not yet" in a row, while nothing else goes to memory
+SIZE = 8  # bytes of an object, and its alignment
+MOST = (1 << 20) - 1  # the largest count
+IN_VAIN = 1 << 12  # failed waits in a row, without any other write to memory, that count as a deadlock
 
-# A token: a mark that it is one, whether its arrival was not to complete the phase, the phase, the object's
-# number in its block, the pending arrivals before.
+# The fields of a token, from the highest bit on: a mark, .noComplete, the phase, the object's number in its
+# block, the pending arrivals before this one.
 MARK, INCOMPLETE = np.uint64(1 << 63), np.uint64(1 << 62)
 PHASE_SHIFT, WORD_SHIFT = np.uint64(35), np.uint64(20)
 PHASE_MASK, WORD_MASK, PENDING_MASK = np.uint64((1 << 27) - 1), np.uint64((1 << 15) - 1), np.uint64(MOST)
@@ -81,7 +82,7 @@ def has_result(instr) -> bool:
 
 
 def place(code, instr, address) -> str:
-    """The arguments with which the functions below find the objects."""
+    """The first arguments of the functions below, by which they find the objects, as code."""
     base, offset = code.base_and_offset(address)
     return f"memory, group, {code.site(instr)}, {space_of(instr)!r}, {base}, {offset}"
 
@@ -96,19 +97,20 @@ class Mbarriers(ChunkWatch):
         words = machine.shared.size // SIZE
         self.live = np.zeros(words, bool)
         self.expected, self.pending, self.phase = np.zeros((3, words), np.int64)
-        self.bytes = np.zeros(words, np.int64)  # that copies in bulk have still to bring ("tx-count")
-        self.awaited = np.zeros(words, bool)  # somebody, for the phase before this one
-        self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)  # lane, synchronised, site
-        self.number = np.zeros(words, np.int64)
+        self.bytes = np.zeros(words, np.int64)  # bytes still expected from bulk copies ("tx-count")
+        self.awaited = np.zeros(words, bool)  # whether some thread has waited for the previous phase
+        # of its initialisation: the lane, the value of ``synchronised``, and the site
+        self.maker, self.made_at, self.made_by = np.zeros((3, words), np.int64)
+        self.number = np.zeros(words, np.int64)  # counts initialisations; part of the numbers of phases
         self.numbers = self.in_vain = 0
-        self.synchronised = 0  # barriers and fences so far
+        self.synchronised = 0  # number of barriers and fences so far
 
     def phases(self, words: np.ndarray, back: int = 0) -> np.ndarray:
-        """Numbers of the objects' phases, this one or the one before."""
+        """Unique numbers of the objects' phases: the current ones, or ``back`` = 1 for the previous ones."""
         return (self.number[words] << 32) + self.phase[words] - back
 
     def signal(self, words: np.ndarray, count: np.ndarray) -> None:
-        """Make arrivals, and begin the next phase where they were the last and no bytes are missing."""
+        """Make ``count`` arrivals; begin the next phase where none is pending and no bytes are missing."""
         self.in_vain = 0
         np.subtract.at(self.pending, words, count)
         ended = np.unique(words[(self.pending[words] == 0) & (self.bytes[words] == 0)])
@@ -157,7 +159,7 @@ class _Use:
     words: np.ndarray
 
     def refuse(self, bad: np.ndarray, does: Says, hint: str, kind: type[LaunchError] = BarrierMisuse) -> None:
-        """``Machine.refuse``; ``{}`` in what a thread ``does`` is the object."""
+        """``Machine.refuse``, with ``{}`` in ``does`` replaced by the object's name."""
 
         def said(i: int) -> str:
             return (does if isinstance(does, str) else does(i)).format(self.name(i))
@@ -173,7 +175,7 @@ class _Use:
 
     @property
     def within(self) -> np.ndarray:
-        """The words, counted in the block's own shared memory."""
+        """The words, counted from the start of their block's shared memory."""
         return (self.words * SIZE % self.machine.shared_stride // SIZE).astype(np.uint64)
 
     def tell_arrived(self) -> None:
@@ -181,13 +183,13 @@ class _Use:
             observer.arrived(self.machine, self.group.lanes, self.phases)
 
     def refuse_bytes(self) -> None:
-        """Refuse more bytes than were expected, after the last arrival of a phase or in sum."""
+        """Refuse more copied bytes than a phase expects, and counts of bytes beyond the largest."""
         left, pending = self.found.bytes[self.words], self.found.pending[self.words]
         self.refuse(
             (left < 0) & (pending == 0),
             lambda i: (
-                f"ends a phase of {{}} to which copies in bulk have brought {-left[i]:,} bytes more "
-                "than expect_tx announced"
+                f"ends a phase of {{}} to which bulk copies have brought {-left[i]:,} bytes more than "
+                "expect_tx announced"
             ),
             "the bytes that expect_tx announces, which is the box's whole size, before the phase's last "
             "arrival; and that one thread alone starts each copy",
@@ -224,8 +226,9 @@ def inval(memory, group, site, space, base, offset):
 
 
 def arrive(memory, group, site, space, base, offset, count, drops, incomplete, orders, tokenless=False):
-    """The tokens. ``incomplete``: the arrival must not complete the phase. ``tokenless``: nobody takes them,
-    as there are none of another block's object.
+    """Arrive; returns the tokens. ``drops``: later phases expect as many arrivals fewer. ``incomplete``: the
+    arrival must not complete the phase. ``tokenless``: the tokens are not used, which allows an arrival at
+    an object of another block.
     """
     use = live(memory, group, site, space, base, offset, "arrives at {}", tokenless)
     found, words = use.found, use.words
@@ -245,20 +248,20 @@ def arrive(memory, group, site, space, base, offset, count, drops, incomplete, o
 
 
 def expect_tx(memory, group, site, space, base, offset, count):
-    """The current phase waits for ``count`` bytes more."""
+    """The current phase expects ``count`` more bytes."""
     use = live(memory, group, site, space, base, offset, "expects bytes at {}", True)
     np.add.at(use.found.bytes, use.words, np.broadcast_to(count, use.words.shape).astype(np.int64))
     use.refuse_bytes()
 
 
 def complete_tx(memory, group, site, space, base, offset, count):
-    """What a copy of so many bytes would signal."""
+    """Signal what a copy of ``count`` bytes would."""
     brought(live(memory, group, site, space, base, offset, "brings bytes to {}", True), count)
 
 
 def brought(use: _Use, count) -> None:
-    """Copies that each lane has started bring ``count`` bytes: all that the lane did before, and the copy,
-    happens before the phase is complete.
+    """Copies that the lanes have started complete ``count`` bytes each. The copy, and what the lane did
+    before it, happens before the end of the phase.
     """
     use.tell_arrived()
     found, words = use.found, use.words
@@ -268,10 +271,9 @@ def brought(use: _Use, count) -> None:
 
 
 def track(memory, group, site, space, base, offset, counted: bool):
-    """``cp.async.mbarrier.arrive``: arrive once all ``cp.async`` copies that the lane has started are
-    complete.
+    """``cp.async.mbarrier.arrive``: arrive when all ``cp.async`` copies of the lane so far are complete.
 
-    counted: the phase already expects this arrival (``.noinc``); otherwise the pending count grows by one.
+    ``counted``: the phase expects this arrival already (``.noinc``); otherwise its pending count grows by 1.
     """
     use = live(memory, group, site, space, base, offset, "lets copies arrive at {}")
     found, words = use.found, use.words
@@ -287,7 +289,7 @@ def track(memory, group, site, space, base, offset, counted: bool):
 
 
 def wait(memory, group, site, space, base, offset, sought, parity: bool, orders: bool):
-    """Whether the phase is complete, by lane. sought: its token, or with ``parity`` its lowest bit."""
+    """Whether a phase is complete, by lane. ``sought``: its token, or with ``parity`` its lowest bit."""
     use = live(memory, group, site, space, base, offset, "waits for {}")
     found, words = use.found, use.words
     sought = np.broadcast_to(sought, words.shape)
@@ -305,14 +307,14 @@ def wait(memory, group, site, space, base, offset, sought, parity: bool, orders:
                 observer.waited(use.machine, group.lanes[complete], found.phases(there, back=1))
     else:
         found.in_vain += 1
-        use.machine.waits_in_vain = True
+        use.machine.yields = True
         if found.in_vain > IN_VAIN:
             _never(use)
     return complete
 
 
 def _phase_of(use: _Use, token: np.ndarray) -> np.ndarray:
-    """The phase that each token belongs to: its object's current one, or the one before."""
+    """The phase of each token, which must be its object's current phase or the previous one."""
     foreign = (token & MARK == 0) | (token >> WORD_SHIFT & WORD_MASK != use.within)
     use.refuse(
         foreign,
@@ -330,9 +332,9 @@ def _phase_of(use: _Use, token: np.ndarray) -> np.ndarray:
 
 
 def pending_count(memory, group, site, token):
-    """The pending arrivals before the one that gave the token."""
+    """The pending arrivals before the arrival that returned the token."""
     bad = (token & (MARK | INCOMPLETE)) != (MARK | INCOMPLETE)
-    does = "asks for the pending count of what is no token of an arrive.noComplete"
+    does = "asks for the pending count of a state that is not a token of arrive.noComplete"
     memory.machine.refuse(BarrierMisuse, group, site, bad, does, "which instruction the state comes from")
     return (token & PENDING_MASK).astype(np.uint32)
 
@@ -351,10 +353,10 @@ def _use(memory, group, site, space, base, offset, reaches_others=False) -> _Use
 
 
 def _visit(machine, group, site, access, offset, allowed: bool) -> None:
-    """Tell the observers who goes to another block's objects; refuse it unless it is ``allowed``."""
+    """Tell the observers of uses of another block's objects; refuse them unless ``allowed``."""
     away = access.offset // machine.shared_stride != machine.block_of_lane[group.lanes]
     if not allowed:
-        does = "uses an mbarrier of another block, where it may do no more than arrive, without a token"
+        does = "uses an mbarrier of another block, at which it may only arrive, without taking the token"
         machine.refuse(BarrierMisuse, group, site, away, does, "whose barrier it is")
     if away.any():
         for observer in machine.observers:
@@ -362,12 +364,14 @@ def _visit(machine, group, site, access, offset, allowed: bool) -> None:
 
 
 def live(memory, group, site, space, base, offset, does: str, reaches_others=False) -> _Use:
-    """The same for objects that must be initialised, by another thread with a barrier or fence since."""
+    """The objects of an instruction, as ``_use``. Raises BarrierMisuse if one is not initialised, SharedRace
+    if another thread initialised it without a barrier or fence since.
+    """
     use = _use(memory, group, site, space, base, offset, reaches_others)
     found = use.found
     use.refuse(
         ~found.live[use.words],
-        f"{does}, which is no initialised mbarrier",
+        f"{does}, which is not an initialised mbarrier",
         "init() by one thread and a __syncthreads() before the first use; none after inval",
     )
     maker = found.maker[use.words]
@@ -375,7 +379,7 @@ def live(memory, group, site, space, base, offset, does: str, reaches_others=Fal
     use.refuse(
         unknown,
         lambda i: (
-            f"{does}, and nothing puts that after its initialisation by {use.machine.thread_name(maker[i])}"
+            f"{does}, and nothing orders that after its initialisation by {use.machine.thread_name(maker[i])}"
         ),
         "a __syncthreads() between the initialisation of a barrier and its first use",
         SharedRace,
@@ -384,7 +388,7 @@ def live(memory, group, site, space, base, offset, does: str, reaches_others=Fal
 
 
 def _before(words: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """For each lane the sum of the counts of the lanes before it at the same object."""
+    """For each lane the sum of the counts of earlier lanes at the same object."""
     count = np.broadcast_to(count, words.shape)
     order = np.argsort(words, kind="stable")
     ordered, before = words[order], np.cumsum(count[order]) - count[order]
@@ -395,7 +399,7 @@ def _before(words: np.ndarray, count: np.ndarray) -> np.ndarray:
 
 
 def _refuse_arrivals(use: _Use, left: np.ndarray, incomplete: bool) -> None:
-    """Refuse what a phase does not allow; ``left``: the pending arrivals after each."""
+    """Refuse arrivals that a phase does not allow; ``left``: the pending arrivals after each of them."""
     found, words = use.found, use.words
     phase, expected = found.phase[words], found.expected[words]
     use.refuse(

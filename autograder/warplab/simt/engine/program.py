@@ -1,4 +1,4 @@
-"""A kernel ready to run: parsed, split into blocks, translated, with the sizes of its memories."""
+"""A kernel ready to run: parsed, split into basic blocks, translated, with its memory laid out."""
 
 from __future__ import annotations
 
@@ -42,11 +42,10 @@ CODE = 1 << 20  # addresses of functions: nothing is ever mapped there
 
 
 class Program:
-    """One entry of a PTX module, translated, with the PTX of the modules ``linked`` to it.
+    """One entry of a PTX module, translated, with the PTX modules that are ``linked`` to it.
 
-    ``name`` is what the student calls the kernel. ``lines`` are 1-based source lines; ``source(line)`` gives
-    their text. Raises UnsupportedInstruction for what the engine does not execute, InvalidLaunch when there
-    is no such entry.
+    ``name`` is the kernel's name in the student's source. Raises UnsupportedInstruction for PTX that the
+    engine does not execute, InvalidLaunch if the module has no such entry.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Program:
                     kernel=name,
                     where=self.place(b.branch),
                 )
-        self.instrs = [i for b in self.blocks for i in b.instrs]  # those that end no block
+        self.instrs = [i for b in self.blocks for i in b.instrs]  # without those that end a basic block
         self.grid_barrier = any(
             b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods for b in self.blocks
         ) or any(meets_grid_wide(i.text) for i in self.instrs)
@@ -94,10 +93,11 @@ class Program:
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:
-        """Addresses of the module's and the kernel's variables, by space.
+        """Lay out the module's and the kernel's variables; returns the address of each symbol.
 
-        shared: variables that earlier programs of the same source laid out, by name and initial contents; one
-        that holds addresses of functions is laid out for each program.
+        ``shared``: variables that earlier programs of the same source have laid out, by name and initial
+        contents. Programs share them, except variables that hold addresses of functions, which differ from
+        program to program.
         """
         symbols: dict[str, int] = {p.name: PARAMETERS + p.offset for p in self.function.params}
         self.shared_static = self.local_size = 0
@@ -139,7 +139,7 @@ class Program:
             named = _named_in(self.function) & {*self.dynamic_symbols}
             for name in self.dynamic_symbols:
                 symbols[name] = self.shared_static
-                if name in named or not named:  # other kernels of the source have names of their own for it
+                if name in named or not named:  # names that only other kernels of the source use are left out
                     self.shared_arrays.append(shared_array(name, self.shared_static, 0))
         self.local_size = -(-self.local_size // 16) * 16
         self.frame_size = 0  # bytes of local memory that each call of a recursive function takes
@@ -158,8 +158,8 @@ class Program:
         return any(address.symbol in self.module.functions for address in variable.addresses)
 
     def _put_address(self, variable: Variable, address: Address, symbols: dict[str, int]) -> None:
-        """Write the address of a symbol where a variable's initialiser names it. Variables that an
-        initialiser may name lie in global memory, where an address is its own generic address.
+        """Write the address of a symbol into a variable whose initialiser names it. Only variables in global
+        memory can be named there, whose addresses are also their generic addresses.
         """
         if address.symbol not in symbols or variable.name not in self.globals:
             raise UnsupportedInstruction(
@@ -175,23 +175,23 @@ class Program:
 
     @cached_property
     def written_through(self) -> list[frozenset[Origin]] | None:
-        """What the addresses of stores and atomics are computed from."""
+        """The origins of the addresses of stores and atomics (``ptx.stored``)."""
         return written_through(self.function, INSTRUCTIONS)
 
     @cached_property
     def clock_is_idle(self) -> bool:
-        """Whether what the kernel reads from clocks affects only how long it sleeps (``only_sleeps``)."""
+        """Whether clock values affect only how long the kernel sleeps (``only_sleeps``)."""
         return only_sleeps(self.blocks)
 
     @cached_property
     def plain_sites(self) -> set[int]:
-        """The sites of the kernel's own instructions; others stand for a part of what one does."""
+        """The sites of whole instructions; others stand for a part of one (``Translator.place``)."""
         own = {id(i) for i in self.instrs}
         return {site for site, i in enumerate(self.sites) if id(i) in own}
 
     @cached_property
     def narrowest(self) -> int:
-        """Bytes of the narrowest of its accesses, at most 8."""
+        """Bytes of the kernel's narrowest access, at most 8."""
         kinds = [m for i in self.sites if i.opcode not in WARP_WIDE for m in i.mods[-1:] if m in TYPES]
         return min([8, *(TYPES[m].bytes for m in kinds)])
 
@@ -206,7 +206,7 @@ class Program:
 
     @cached_property
     def fences(self) -> bool:
-        """Whether the kernel has a fence, or an access that is one too."""
+        """Whether the kernel has a fence, or an access with release semantics."""
         fences = "fence", "membar"
         return any(
             i.opcode in fences or {"release", "acq_rel"} & set(i.mods) for i in (*self.sites, *self.instrs)
@@ -214,15 +214,17 @@ class Program:
 
     @cached_property
     def uses_async_proxy(self) -> bool:
-        """Whether TMA copies for the kernel, a store completes at an mbarrier (st.async), or Tensor Cores
-        read shared memory (wgmma).
+        """Whether the kernel has copies by TMA, stores that complete at an mbarrier (st.async), or products
+        whose operands are read from shared memory asynchronously (wgmma).
         """
         there = {("cp", "bulk"), ("st", "async")}
         return any(i.opcode == "wgmma" or there & {(i.opcode, mod) for mod in i.mods} for i in self.instrs)
 
     @cached_property
     def guesses(self) -> frozenset[int]:
-        """The ids of loads whose value reaches the expected operand of a compare-and-swap, through copies."""
+        """The ids of loads whose value is, maybe through copies, the expected operand of a later
+        compare-and-swap.
+        """
         facts = register_facts(map(_loaded_or_copied, self.instrs))
         expected = [i.operands[2] for i in self.instrs if "cas" in i.mods]
         sought = frozenset().union(*(facts.get(o.name, ()) for o in expected if isinstance(o, Reg)))
@@ -240,12 +242,12 @@ class Program:
         return frozenset(found)
 
     def shared_place(self, byte: int, width: int) -> str:
-        """``tile[3, 16]``: the element of a shared array that holds a byte of a block's shared memory."""
+        """The element of a shared array to which a byte of shared memory belongs: ``tile[3, 16]``."""
         array = array_at(self.shared_arrays, byte)
         return array.place(byte, width) if array else f"shared memory at byte {byte}"
 
     def shared_extent(self, byte: int, total: int) -> str:
-        """What lies there, for a thread that went past the ``total`` bytes of its block."""
+        """The size of the shared array at ``byte`` in words, for an access beyond the block's ``total``."""
         array = array_at(self.shared_arrays, byte)
         if array and array.shape and array.size:
             return f"whose last element is {last_index(array.shape)}"
@@ -255,7 +257,7 @@ class Program:
         return self.module.files.get(number, "")
 
     def place(self, instr) -> str:
-        """``file:line`` of an instruction; a notebook cell's long temporary path is shortened to its name."""
+        """``file:line`` of an instruction, ``cell:line`` in a notebook; its text if it has no line."""
         path = self.file_of(instr.file)
         short = path.rsplit("/", 1)[-1]
         if "ipykernel" in path or short.startswith("<ipython"):
@@ -272,7 +274,7 @@ class Program:
         return self.place(instr) if instr else ""
 
     def error(self, kind: type[Error], site: int, message: str, hint: str = "", acts: tuple = ()) -> Error:
-        """An error of a ``kind`` at a site, to be raised."""
+        """Make an error of a ``kind`` at a site, for the caller to raise."""
         return kind(message, kernel=self.name, where=self.line_of_site(site), hint=hint, acts=acts)
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
@@ -296,12 +298,12 @@ class Program:
 
 
 def _up(size: int, to: int) -> int:
-    """The next multiple."""
+    """``size`` rounded up to a multiple of ``to``."""
     return -(-size // to) * to
 
 
 def _loaded_or_copied(instr: Instr) -> tuple[set[str], set[str], frozenset[int]]:
-    """For ``register_facts``: which load's value a register holds, by its id."""
+    """A step for ``register_facts``: the facts are the ids of the loads that a value may come from."""
     is_load, is_copy = instr.opcode == "ld", instr.opcode in ("mov", "selp")
     written = {operand.name for operand in instr.operands[:1] if isinstance(operand, Reg)}
     read = {operand.name for operand in instr.operands[1:] if isinstance(operand, Reg)}

@@ -1,18 +1,18 @@
-"""Launches like an earlier one replay what was traced of that one, instead of running as a whole.
+"""Repeated launches replay the trace of an earlier one instead of running in full.
 
-A program that launches small kernels launches few of them, on arrays of the same sizes, again and again. When
-a kind of launch comes for the second time, it is traced (``tracing``), then runs as a whole with all checks.
-Later launches of the kind replay the trace: loads, what is computed from loaded values, and stores. They
-repeat neither index arithmetic nor checks, which would find the same again.
+Programs of small kernels launch a few of them again and again, on arrays of the same sizes. The second launch
+of a kind is traced (``tracing``) and then runs in full, with all checks. Later launches of the kind replay
+the trace: loads, computations on loaded values, and stores. They skip index arithmetic and checks, which
+would have the same results.
 
-Launches are of a kind if they agree in grid, block and every parameter that the kernel loads. Float
-parameters may differ. A pointer may point to another array of the same size, at the same offset, if the other
-pointers of the launch share that array or do not, as before. Where addresses or branches depend on
-small arrays of integers (shapes, strides), their contents have to agree too.
+Launches are of one kind if they agree in grid, block and every parameter that the kernel loads, except that
+float parameters may differ, and that pointers may point to other arrays of the same size, at the same
+offset, as long as the same pointers share an array. Where addresses or branches depend on small arrays of
+integers (shapes, strides), the contents of these must agree too.
 
-These launches always run as a whole: those with observers (``profile``, ``step``); those whose checks
-depended on the values that were written; and those in which a branch on loaded values goes another way than
-in the trace, which is found before anything is written.
+Some launches always run in full: those with observers (``profile``, ``step``); those whose checks depended on
+written values; and those in which a branch on loaded values goes another way than in the trace, which is
+detected before anything is written.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES, PTXType, last_type
 
-WHOLE = 8  # launches of a program before any is traced
+WHOLE = 8  # launches of a program that run in full before any is traced
 MOST_CONTENTS = 1 << 10  # bytes of an array whose contents may be part of the kind
-KINDS, ALL_BYTES = 256, 1 << 26  # of a program's traces
+KINDS, ALL_BYTES = 256, 1 << 26  # limits of a program's traces: their number, and their bytes in all
 IDLE = 1000  # launches of the program without a replay after which its traces are dropped
 UNTRACED = {"mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "trap", "call"}
 PLAIN = {"global", "nc", "shared", "local", "v2", "v4", "v8", *TYPES}  # modifiers of loads and stores
@@ -52,20 +52,20 @@ class Repeats:
         self.program, self.launches = program, 0
         self.names = [p.name for p in program.function.params]
         self.sizes = [p.size for p in program.function.params]
-        self.allowed: tuple | None = None  # the configuration whose limits were checked last, and the Target
+        self.allowed: tuple | None = None  # the configuration that was last checked against a Target's limits
         self.most_contents = MOST_CONTENTS
-        self.contents: set[Parameter] = set()  # on what they point to addresses or branches depend
+        self.contents: set[Parameter] = set()  # pointers to arrays on which addresses or branches depend
         self.forget()
 
     def forget(self) -> None:
-        self.seen: set[int] = set()  # hashes of the keys of kinds that came once
-        self.kept: dict[tuple, KeptLaunch | None] = {}  # by key; None where launches run as a whole
+        self.seen: set[int] = set()  # hashes of the keys of kinds that have been launched
+        self.kept: dict[tuple, KeptLaunch | None] = {}  # by key; None for kinds that run in full
         self.bytes, self.last_replay = 0, self.launches
 
     @cached_property
     def parameters(self) -> dict[Parameter, bool]:
-        """Each parameter that the kernel loads, and whether only as a float. Empty for a kernel that cannot
-        be traced.
+        """Each parameter that the kernel loads -> whether it is always loaded as a float. Empty for a kernel
+        that cannot be traced.
         """
         found: dict[Parameter, bool] = {}
         for instr in (i for b in self.program.blocks for i in b.instrs):
@@ -77,7 +77,7 @@ class Repeats:
         return found
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
-        """None at a program's first launches, and where launches cannot be traced."""
+        """The kind of a launch; None for a program's first launches, and if it cannot be traced."""
         self.launches += 1
         if self.launches <= WHOLE or not self.parameters:
             return None
@@ -85,8 +85,8 @@ class Repeats:
         return kind if kind.identify() else None
 
     def wants(self, key: tuple) -> bool:
-        """Whether to trace a launch of this kind: one that came before, if there is room. No other trace
-        makes room, for kinds that come in turn would each have to go just before they return.
+        """Whether to trace a launch of this kind: if it has been launched before, and there is room. Traces
+        are not evicted one by one, because kinds that are launched in turn would evict each other.
         """
         if key in self.kept:
             return False
@@ -101,8 +101,8 @@ class Repeats:
 
 @dataclass
 class KeptLaunch:
-    """A kind's trace: its function; bytes of shared and of local memory that it needs; numbers of the regions
-    that it writes; how often it was replayed.
+    """A kind's trace: its ``function``; in ``own`` the bytes of shared and of local memory that it needs;
+    ``written``, the numbers of the regions that it writes; its size in ``bytes``.
     """
 
     function: Callable
@@ -112,26 +112,27 @@ class KeptLaunch:
     replays: int = 0
 
     def replay(self, regions: list[Region], params: dict) -> bool:
-        """False if a branch goes another way; nothing has been written then."""
+        """Replay the launch; False, without having written anything, if a branch goes another way."""
         own = [Region(0, np.empty(size, np.uint8), "") for size in self.own]
         with np.errstate(all="ignore"):
             return self.function([*regions, *own], params)
 
 
 class LaunchKind:
-    """A launch with what it has in common with others: its ``key``."""
+    """The kind of a launch: launches with equal ``key`` are of one kind."""
 
     def __init__(self, repeats: Repeats, launch: Launch, space: AddressSpace):
         self.repeats, self.launch, self.space = repeats, launch, space
-        self.traced: TracingMachine | None = None  # on which the launch was traced
+        self.traced: TracingMachine | None = None  # the machine that traced the launch, if one did
 
     def identify(self) -> bool:
-        """Find the ``key``, the ``regions`` that the launch's pointers point into, their ``numbers`` by
-        parameter, and those of which the ``contents`` agree. False if too much would have to agree.
+        """Set the ``key``, the ``regions`` that the launch's pointers point into, ``numbers`` (parameter ->
+        index in ``regions``), and ``contents``, the indices of regions whose contents are part of the key.
+        Returns False if the contents would be too large for that.
         """
         launch, repeats = self.launch, self.repeats
         key: list = [launch.grid, launch.block, launch.dynamic_shared]
-        known: dict[int, int] = {}  # the numbers of regions, by address
+        known: dict[int, int] = {}  # base of a region -> its index in ``regions``
         self.regions: list[Region] = []
         self.numbers: dict[Parameter, int] = {}
         self.contents: set[int] = set()
@@ -159,7 +160,7 @@ class LaunchKind:
         return True
 
     def replay(self) -> bool:
-        """Replay what is kept of the kind; False if the launch has to run as a whole."""
+        """Replay the kind's trace, if there is one; False if the launch has to run in full."""
         repeats = self.repeats
         kept = repeats.kept.get(self.key)
         if kept is None or self._changes_contents(kept.written):
@@ -167,7 +168,7 @@ class LaunchKind:
         if kept.replay(self.regions, self.launch.params):
             kept.replays, repeats.last_replay = kept.replays + 1, repeats.launches
             return True
-        if kept.replays < 2:  # its branches go another way each time
+        if kept.replays < 2:  # its branches seem to go another way each time
             repeats.kept[self.key] = None
         else:
             repeats.kept.pop(self.key, None)
@@ -175,13 +176,13 @@ class LaunchKind:
         return False
 
     def _changes_contents(self, written: Iterable[int]) -> bool:
-        """Whether one of the ``written`` regions shares memory with one whose contents have to agree."""
+        """Whether one of the ``written`` regions shares memory with one whose contents are in the key."""
         data = [region.data for region in self.regions]
         return any(np.may_share_memory(data[i], data[j]) for i in written for j in self.contents)
 
     def trace(self) -> bool:
-        """Trace the launch if its kind is worth it, without writing anything. If so, the launch has to run as
-        a whole next, and ``keep`` to be called.
+        """Trace the launch, without writing to its arrays, if ``Repeats.wants`` it. If True, the caller runs
+        the launch in full next, and then calls ``keep``.
         """
         return self.repeats.wants(self.key) and self._trace()
 
@@ -190,24 +191,24 @@ class LaunchKind:
         try:
             machine.run()
             self.traced = machine
-        except DependsOnContents as found:  # and the kind is another than it seemed
+        except DependsOnContents as found:  # kinds must also agree in these contents: start again
             self.repeats.contents |= found.args[0]
             self.repeats.forget()
             return self.identify() and self._trace()
         except (CannotTrace, LaunchError, TypeError, ValueError):
-            pass  # launches of the kind run as a whole
+            pass  # launches of the kind run in full
         return True
 
     def keep(self, checks_hold: bool) -> None:
-        """Keep the trace of the launch, which has run to its end. ``checks_hold``: all launches of the kind
-        would pass them.
+        """Keep the trace of the launch, which has run to its end. ``checks_hold``: the checks would have the
+        same results for all launches of the kind.
         """
         kept = self._kept() if checks_hold and self.traced else None
         self.repeats.kept[self.key] = kept
         self.repeats.bytes += kept.bytes if kept else 0
 
     def _kept(self) -> KeptLaunch | None:
-        """None where the trace would not do what the launch did."""
+        """The trace to keep; None if it did not write what the launch in full has written."""
         assert self.traced is not None
         copies = self.traced.accesses.copies
         if any(copy.data.tobytes() != self.regions[i].data.tobytes() for i, copy in copies.items()):
@@ -240,7 +241,7 @@ def _loaded_by(instr: Instr) -> list[Parameter]:
 
 
 def depend_on_values(program: Program, registers: set[str]) -> bool:
-    """Whether what one of the ``registers`` holds may differ from launch to launch of a kind."""
+    """Whether the value of one of the ``registers`` may differ between launches of a kind."""
 
     def may_differ(instr: Instr) -> bool:
         is_loaded = effects_of(instr, INSTRUCTIONS).memory != "none"

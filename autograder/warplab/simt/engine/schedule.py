@@ -1,9 +1,9 @@
 """The scheduler: which group of lanes runs next, and which wait.
 
-The group at the lowest program counter runs first, so that lanes reconverge behind a branch. Three rules come
-before that: ahead of an exchange by a whole warp, its other lanes run as far as they can; a group
-that polls memory in vain yields to the others; a group at a barrier goes on once all lanes that the barrier
-waits for have arrived (``barriers``).
+The group at the lowest program counter runs first, so that lanes reconverge after a branch. Three rules have
+priority: before an exchange of a whole warp, the warp's other lanes run as far as they can; a group that
+polls memory without success yields to the others; a group at a barrier goes on when all lanes that the
+barrier waits for have arrived (``barriers``).
 """
 
 from __future__ import annotations
@@ -11,20 +11,26 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.absent_lanes import WARP_WIDE
-from warplab.simt.engine.barriers import release, release_early, release_warps, tell_who_met, wait_in_vain
+from warplab.simt.engine.barriers import (
+    refuse_warp_deadlock,
+    release,
+    release_early,
+    release_warps,
+    tell_who_met,
+)
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.warp_exchanges import is_full
 from warplab.simt.ptx.blocks import BasicBlock, registers_written
 from warplab.simt.ptx.parser import Reg
 
-PATIENCE = 32  # polls in a row in which no lane leaves the loop, before other lanes get a turn
-BOOST = 256  # steps of that turn
+PATIENCE = 32  # polls in a row without a lane leaving the loop, after which other lanes get a turn
+BOOST = 256  # length of that turn, in basic blocks
 
 
 def whole_exchanges(blocks: list[BasicBlock]) -> list[int]:
-    """For each block: 4 if it has an instruction of four warps (``wgmma``), 1 if it has a warp-wide exchange
-    whose member mask is all ones in every launch, else 0.
+    """How many whole warps each basic block needs: 4 if it has a ``wgmma``, 1 if it has a warp-wide exchange
+    whose member mask is always all ones, else 0.
     """
     instrs = [i for block in blocks for i in block.instrs]
     others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
@@ -45,9 +51,9 @@ class Schedule:
         self.machine, self.whole = machine, machine.program.whole_exchanges
         self.ready: dict[int, list[Group]] = {first: [start]}
         self.started = self.alive = start.size  # lanes
-        self.done: list[Group] = []  # as they left a recursive function
+        self.done: list[Group] = []  # groups that have left a recursive function, with their registers
         self.waiting: list[tuple[int, Group]] = []  # at barriers of a block or of the grid
-        self.gathering: list[tuple[int, Group]] = []  # at barriers of their warps
+        self.gathering: list[tuple[int, Group]] = []  # at warp barriers
         self.polls = self.turn = self.boost = 0
         self.patience = PATIENCE
 
@@ -56,7 +62,7 @@ class Schedule:
 
     @property
     def standing(self) -> list[tuple[int, Group]]:
-        """The groups that wait at barriers, each with the block that ends there."""
+        """The groups that wait at barriers, each with the index of the basic block that ends there."""
         return [*self.waiting, *self.gathering]
 
     def put(self, index: int, group: Group) -> None:
@@ -64,34 +70,34 @@ class Schedule:
         self.ready.setdefault(index, []).append(group)
 
     def wait(self, index: int, group: Group, vote: np.ndarray | None) -> None:
-        """The group has come to the barrier of its blocks, or of the grid, at the end of block ``index``."""
+        """The group waits at the barrier of a block, cluster or grid that ends basic block ``index``."""
         if vote is not None:
             group.regs["$vote"] = vote
         self.waiting.append((index, group))
 
     def leave(self, group: Group) -> None:
-        """The group has come to the end of the kernel or function."""
+        """The group has reached the end of the kernel or function."""
         self.alive -= group.size
         if self.machine.depth:
             self.done.append(group)
 
     def gather(self, index: int, group: Group, mask: np.ndarray) -> None:
-        """The group has come to ``bar.warp.sync`` without some of its warps' lanes, or with several masks."""
+        """The group waits at a ``bar.warp.sync``: some lanes of its warps are absent, or masks differ."""
         group.regs["$mask"] = mask
         self.gathering.append((index, group))
         self._release_warps()
 
     def next(self) -> tuple[int, list[Group]]:
-        """The block to go on with, and the groups there. Raises BarrierDivergence if no group can go on."""
+        """(index of the basic block to run next, groups there). Raises BarrierDivergence in a deadlock."""
         while not self.ready:
             if not self.gathering:
                 passing, self.waiting = release(self.machine, self.waiting)
                 tell_who_met(self.machine, passing, all_of_them=not self.waiting)
                 self._pass(passing)
             elif not (self._release_warps() or self._release_early()):
-                wait_in_vain(self.machine, self.gathering, self.waiting)
+                refuse_warp_deadlock(self.machine, self.gathering, self.waiting)
         if self.polls >= self.patience and (self.waiting or self.gathering or len(self.ready) > 1):
-            # the lowest lanes spin: the others get a turn, one place after the other
+            # the lowest lanes spin: the other places get a turn, one after the other
             self._release_warps()
             self._release_early()
             self.polls, self.turn, self.boost, self.patience = 0, self.turn + 1, BOOST, 4
@@ -101,7 +107,7 @@ class Schedule:
         return index, self.ready.pop(index)
 
     def step(self, block: BasicBlock) -> None:
-        """A block runs."""
+        """A basic block runs: count its polls, and the steps of a turn."""
         self.polls += block.polls
         self.boost = max(0, self.boost - 1)
 
@@ -110,7 +116,7 @@ class Schedule:
         self.polls, self.boost = self.patience, 0
 
     def runs_on(self, index: int, group: Group) -> bool:
-        """Whether the group goes on with block ``index`` at once: no other group comes first."""
+        """Whether the group goes on with basic block ``index`` at once, as no other group comes first."""
         whole = self.whole[index]
         if self.boost:
             return whole != 4 or not group.lacks_warps
@@ -121,8 +127,8 @@ class Schedule:
         return not (spins or comes_early or min(self.ready) <= index)
 
     def _in_place_of(self, lowest: int) -> int:
-        """The lowest block, or whose turn it is; but if all lanes of a warp (or of four) take part in an
-        instruction of it, a block with other lanes of them, which may still come to it.
+        """The basic block to run instead of ``lowest``. It is ``lowest`` itself, unless that has an
+        instruction of whole warps: then one with other lanes of these warps, which may still reach it.
         """
         if len(self.ready) == 1 or not self.whole[lowest]:
             return lowest
@@ -138,21 +144,21 @@ class Schedule:
         return lowest
 
     def _release_warps(self) -> bool:
-        """Release the groups that have met at a warp barrier; True if there are any."""
+        """Release groups whose warp barriers are complete; True if there are any."""
         if not self.gathering:
             return False
         passing, self.gathering = release_warps(self.machine, self.gathering, self._running(self.waiting))
         return self._pass(passing)
 
     def _release_early(self) -> bool:
-        """Release the groups at a block barrier that wait for no running group; True if there are any."""
+        """Release groups at barriers that do not wait for a running group; True if there are any."""
         if not self.waiting:
             return False
         passing, self.waiting = release_early(self.machine, self.waiting, self._running(self.gathering))
         return self._pass(passing)
 
     def _running(self, others: list[tuple[int, Group]]) -> list[Group]:
-        """The groups that can run, and those among ``others``, which wait."""
+        """The groups that can run, and the waiting groups in ``others``."""
         return [group for groups in self.ready.values() for group in groups] + [group for _, group in others]
 
     def _pass(self, passing: list[tuple[int, Group]]) -> bool:

@@ -1,8 +1,8 @@
-"""Uninitialised values on their way through a kernel: an array that holds some is ``Tainted``.
+"""Taint: propagates uninitialised values through a kernel, in arrays of the class ``Tainted``.
 
-Each lane has an *origin*, the number by which ``sanitizer.uninitialised`` finds the read again, 0 if its
-value is initialised. A result is tainted if an operand is, unless the other operand alone decides it (``and``
-with zero, the other side of a ``selp``). Functions of a whole warp taint the results of all its lanes.
+Each lane has an *origin*: the code of the uninitialised read (``sanitizer.uninitialised``), or 0 if its value
+is initialised. A result is tainted if an operand is, unless the other operand alone decides it (``and`` with
+zero, the other side of a ``selp``). Warp-wide functions taint the results of all lanes of a warp.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import numpy as np
 from warplab.simt.engine.warp import WarpTable
 from warplab.simt.engine.wrapped import WrappedArray, plain, wrapped_in
 
-DECIDES = {  # what value of one operand decides the result, whatever the other is
+DECIDES = {  # whether a value of one operand decides the result, whatever the other is
     np.bitwise_and: lambda x: x == 0,
     np.bitwise_or: lambda x: ~x == 0,
     np.multiply: lambda x: x == 0,
 }
-OF_WARP = ("multiply", "turn")  # functions that mix lanes, beside those of ``warp``
+OF_WARP = ("multiply", "turn")  # functions that mix lanes, in addition to those of ``warp``
 INITIALISED = np.zeros(1, np.int64)
 
 
 class Tainted(WrappedArray):
-    """``origins``: one a lane. ``check``: who is told of uses (``sanitizer.uninitialised``)."""
+    """An array with an origin for each lane. ``check``: the observer that refuses uses (``sanitizer``)."""
 
     def __init__(self, now: np.ndarray, origins: np.ndarray, check):
         super().__init__(now)
@@ -34,7 +34,7 @@ class Tainted(WrappedArray):
         return self.of(self.now[index], self.origins[index[0] if isinstance(index, tuple) else index])
 
     def of(self, now, origins: np.ndarray):
-        """A result, tainted where an origin is not 0; of several each."""
+        """A result (or each of a tuple or list) with its origins; untainted if all of them are 0."""
         if isinstance(now, tuple | list):
             return type(now)(self.of(one, origins) for one in now)
         return Tainted(now, origins, self.check) if origins.any() else now
@@ -54,7 +54,7 @@ class Tainted(WrappedArray):
         return np.maximum(chosen, origins_of([takes_a]))
 
     def _masked(self, decides, a, b) -> np.ndarray:
-        """Where an initialised operand decides the result, the other does not taint it."""
+        """The origins of a result; where an initialised operand decides it, the other does not taint it."""
         self.check.discards()
         of_a, of_b = origins_of([a]), origins_of([b])
         left = np.where(decides(plain(b)) & (of_b == 0), 0, of_a)
@@ -96,20 +96,20 @@ class Tainted(WrappedArray):
 
 
 def origins_of(values) -> np.ndarray:
-    """The origins of what follows from all these values."""
+    """The origins of a result of all these values."""
     found = [value.origins for value in wrapped_in(values)]
     return np.maximum.reduce(np.broadcast_arrays(*found)) if found else INITIALISED
 
 
 def of_warp(table: WarpTable, origins: np.ndarray) -> np.ndarray:
-    """For each lane an origin of its warp."""
+    """For each lane the largest origin of its warp."""
     found = np.zeros(table.rows, np.int64)
     np.maximum.at(found, table.row, origins)
     return found[table.row]
 
 
 def loaded(view, index, count: int, origins: list, check):
-    """``count`` elements a lane of memory whose parts have these origins."""
+    """Load ``count`` elements a lane from memory whose parts have the given ``origins``."""
     out = []
     for i in range(count):
         parts = origins[i * len(origins) // count : max(1, (i + 1) * len(origins) // count)]

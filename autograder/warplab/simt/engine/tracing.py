@@ -1,12 +1,12 @@
 """Tracing a launch: its operations on loaded values become a Python function that later launches replay.
 
-A trace runs the kernel's own block functions once more, on a machine without observers. Memory gives them a
-``Traced`` array for whatever may differ in the next launch: loaded values and float parameters. Each NumPy
-operation on one becomes a line of the function. Everything else, such as indices, branches and the places of
-accesses in their arrays, is the same in all launches of a kind (``repeats``) and becomes a constant.
+Tracing runs the kernel's block functions once more, on a machine without observers. Values that may differ in
+the next launch (loaded values and float parameters) are ``Traced`` arrays, and each NumPy operation on one
+becomes a line of the function. Everything else, such as indices, branches and the places of accesses in their
+arrays, is the same in all launches of a kind (``repeats``) and becomes a constant.
 
-A ``Pointer`` is an address that the launch was given. It may be added to; an access through it is recorded as
-an index into the array that it points to. Stores to global memory go to copies while a trace runs.
+A ``Pointer`` is an address among the launch's parameters. Constants may be added to it; an access through it
+is recorded as an index into the array that it points to. Stores to global memory go to copies while tracing.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import numpy as np
 from warplab.simt.engine.groups import joined, same_number
 from warplab.simt.engine.wrapped import WrappedArray, plain, wrapped_in
 
-Parameter = tuple[str, int, int]  # its name, an offset in it, and how many bytes are loaded
-STEPS = 1 << 12  # lines of a function, each of which takes some 20 microseconds to compile
-BYTES = 1 << 24  # of a function's constants
-FEW = 16  # elements up to which NumPy gathers as quickly as it copies a slice
+Parameter = tuple[str, int, int]  # name, byte offset in it, and bytes that are loaded
+STEPS = 1 << 12  # most lines of a function; each takes some 20 microseconds to compile
+BYTES = 1 << 24  # most bytes of a function's constants
+FEW = 16  # elements up to which NumPy indexes by an array as quickly as by a slice
 
 
 class CannotTrace(Exception):
-    """The kernel does with a traced value or a pointer what cannot be recorded."""
+    """The kernel does something with a traced value or a pointer that cannot be recorded."""
 
 
 class DependsOnContents(Exception):
@@ -75,9 +75,9 @@ class Pointer(WrappedArray):
 
 
 class Traced(WrappedArray):
-    """An array that differs from launch to launch: ``now`` its elements in this one. ``name`` is its variable
-    in the recorded function. ``sources``: the parameters that point to the small arrays of integers that it
-    was computed from, None if it was computed from other memory too.
+    """An array that may differ between launches: ``now`` are its elements in this one, ``name`` is its
+    variable in the recorded function. ``sources``: the parameters that point to the small integer arrays
+    that it was computed from; None if it was computed from other memory too.
     """
 
     def __init__(self, trace: LaunchTrace, name: str, now, sources: frozenset[Parameter] | None):
@@ -92,7 +92,7 @@ class Traced(WrappedArray):
         return self.trace.call(function, args, settings)
 
     def through(self, function, args):
-        """The operations of the function on traced values, or the call if it looks at them."""
+        """Record the operations inside ``function``, or the call as a whole if they cannot be recorded."""
         try:
             return function(*args)
         except (CannotTrace, TypeError, ValueError):
@@ -119,14 +119,15 @@ class Traced(WrappedArray):
     __len__ = __iter__ = __bool__
 
     def not_constant(self) -> Exception:
-        """What to raise where the value would have to be the same in all launches of the kind."""
+        """The exception to raise where the value would have to be the same in all launches of the kind."""
         return DependsOnContents(self.sources) if self.sources else CannotTrace()
 
 
 @dataclass
 class TracedStep:
-    """A line of the function. ``reads`` and ``writes``: "shared" or "local" memory; it writes "global" if it
-    has to run although nobody uses what it computes.
+    """A line of the recorded function. ``target`` is the variable that it assigns, ``uses`` are the names in
+    it; ``reads`` and ``writes`` are "shared" or "local" memory. ``writes`` is "global" for a line that must
+    stay even if its target is unused.
     """
 
     text: str
@@ -137,14 +138,14 @@ class TracedStep:
 
 
 class LaunchTrace:
-    """The steps recorded so far. Variables are named ``v``, constants ``c`` and views of memory ``m``, each
-    with its number.
+    """The steps recorded so far. Variables are named ``v``, constants ``c`` and views of memory ``m``, and
+    numbered.
     """
 
     def __init__(self):
         self.steps: list[TracedStep] = []
         self.constants: dict[str, object] = {}
-        self.names: dict = {}  # of constants, by identity and by content, and of views
+        self.names: dict = {}  # names of constants, by identity and by content, and of views
         self.uses: set[str] = set()  # the names in the step that is being written
         self.bytes = 0  # of constants
         self.wrote_global = False
@@ -156,13 +157,13 @@ class LaunchTrace:
         self.uses = set()
 
     def value(self, text: str, now, sources, reads: str = "", writes: str = "") -> Traced:
-        """The result of a new step, ``now`` in this launch."""
+        """Record a step that computes a value, whose elements in this launch are ``now``."""
         name = f"v{len(self.steps)}"
         self.step(f"{name} = {text}", name, reads, writes)
         return Traced(self, name, np.asarray(now), sources)
 
     def call(self, function: Callable, args, settings) -> Traced:
-        """The result of a call in which some argument is traced."""
+        """Record a call with a traced argument, and return its result."""
         now = function(*plain(args), **{name: plain(x) for name, x in settings.items()})
         if not isinstance(now, np.ndarray | np.generic) or "out" in settings:
             raise CannotTrace
@@ -183,7 +184,7 @@ class LaunchTrace:
         return name
 
     def place(self, index) -> str:
-        """An index, as a slice where its elements are neighbours in order."""
+        """An expression for an index; a slice if its elements are consecutive."""
         if isinstance(index, Traced):
             raise index.not_constant()
         if isinstance(index, np.ndarray) and index.ndim == 1 and index.size > FEW:
@@ -193,7 +194,7 @@ class LaunchTrace:
         return self.operand(index)
 
     def view(self, number: int, dtype: str) -> str:
-        """The variable of a region's elements."""
+        """The variable of a region's elements as ``dtype``."""
         name = self.names.setdefault((number, dtype), f"m{len(self.names)}")
         self.uses.add(name)
         return name
@@ -210,12 +211,12 @@ class LaunchTrace:
                 return name
             self.bytes += value.nbytes
         self.names[key] = name
-        self.constants[name] = value  # which keeps its id from being given to another
+        self.constants[name] = value  # the reference keeps its id from being reused
         return name
 
     def decided(self, value: Traced) -> np.ndarray:
-        """What ``value`` is now, where the kernel's way depends on it: launches in which it is something else
-        are not replayed. They must find that out before they write.
+        """The elements of ``value`` in this launch, on which the control flow depends. The recorded function
+        returns False if they differ, which must come before its first write to global memory.
         """
         if value.sources or self.wrote_global:
             raise value.not_constant()
@@ -225,8 +226,8 @@ class LaunchTrace:
         return value.now
 
     def function(self) -> tuple[Callable, set[int]]:
-        """The recorded function and the numbers of the regions that it touches. It takes regions and
-        parameters, and returns False if the launch has to run as a whole.
+        """(recorded function, numbers of the regions that it accesses). The function takes regions and
+        parameters, and returns False if the launch has to run in full. Steps without effect are left out.
         """
         needed: set[str] = set()
         lines: list[str] = ["return True"]
@@ -246,7 +247,7 @@ class LaunchTrace:
 
 
 def sources_of(values, known: frozenset[Parameter] | None = frozenset()) -> frozenset[Parameter] | None:
-    """The sources of what follows from these values and from others, whose sources are ``known``."""
+    """The sources of a result of these values and of others whose sources are ``known``."""
     for value in wrapped_in(values):
         if isinstance(value, Traced):
             known = None if known is None or value.sources is None else known | value.sources

@@ -14,7 +14,7 @@ from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.tracing import CannotTrace, LaunchTrace, Parameter, Pointer, Traced, sources_of
 from warplab.simt.engine.wrapped import plain
 
-OWN = ("shared", "local")  # memory that a launch begins with uninitialised
+OWN = ("shared", "local")  # memory that is uninitialised when a launch begins
 
 
 class TracingMachine(Machine):
@@ -34,15 +34,15 @@ class TracingMachine(Machine):
 
 
 class TracingMemory(LoadStoreUnit):
-    """Records accesses. Shared and local memory are those of the machine; regions of global memory that are
-    written are copied first.
+    """Records accesses. Stores go to the machine's shared and local memory, and to copies of regions of
+    global memory.
     """
 
     def __init__(self, machine: TracingMachine, kind):
         super().__init__(machine)
         self.trace, self.kind = machine.trace, kind
         self.copies: dict[int, Region] = {}  # by the number of the region
-        # by memory, for each byte: whether its value may differ from launch to launch
+        # by state space, for each byte: whether its value may differ between launches
         self.is_traced: dict[str, np.ndarray] = {}
         self.sources: dict[str, frozenset[Parameter] | None] = dict.fromkeys(OWN, frozenset())
 
@@ -57,7 +57,7 @@ class TracingMemory(LoadStoreUnit):
         return now
 
     def _place(self, group, address, offset: int, width: int, count: int, space: str):
-        """The number of the region of an access, the region, and the numbers of its elements."""
+        """(number of the region, region, indices of the elements) of an access."""
         if isinstance(address, Traced):
             raise address.not_constant()
         if isinstance(address, Pointer) != (space == "global"):
@@ -92,7 +92,7 @@ class TracingMemory(LoadStoreUnit):
         return loaded[0] if count == 1 else loaded
 
     def _is_constant(self, number: int, space: str, view: np.ndarray, index: np.ndarray) -> bool:
-        """Whether these elements are the same in all launches of the kind."""
+        """Whether the elements at ``index`` are the same in all launches of the kind."""
         if space == "global":
             return number in self.kind.contents
         return space not in self.is_traced or not _cells(self.is_traced[space], view)[index].any()
@@ -111,7 +111,7 @@ class TracingMemory(LoadStoreUnit):
             self.trace.step(f"{cells} = {self.trace.operand(value)}", writes=space)
 
     def atomic(self, group, site, space, address, offset, dtype, *operands):
-        """``operands``: operation, value, what a compare-and-swap expects, whether the result is used."""
+        """``operands``: operation, value, a compare-and-swap's expected value, whether its result is used."""
         number, region, index = self._place(group, address, offset, np.dtype(dtype).itemsize, 1, space)
         index = np.broadcast_to(index, (group.size,))
         view = self._written(number, region, dtype, space, index, operands, True)
@@ -123,7 +123,7 @@ class TracingMemory(LoadStoreUnit):
         return self.trace.value(text, now, None, reads=space, writes=space)
 
     def _written(self, number: int, region: Region, dtype, space: str, index, values, is_traced: bool):
-        """The elements of a region that is about to be written at ``index``."""
+        """The elements, as ``dtype``, of a region that is about to be written at ``index``."""
         if space == "global":
             self.trace.wrote_global = True
             if not region.writable:

@@ -1,12 +1,12 @@
-"""Basic blocks to Python functions: one NumPy statement per PTX instruction, lanes in arrays.
+"""Translates basic blocks to Python functions: a NumPy statement for each PTX instruction, lanes in arrays.
 
-``translate`` returns a function ``run(memory, group, registers) -> guard array or None`` for each block:
-``memory`` is the machine's LoadStoreUnit, ``group`` the lanes. PTX registers are Python locals inside a
-block; ``registers`` holds them between blocks as arrays in the register's own dtype, of one element per lane
-of the group or of length 1 where all lanes agree (so loop counters and parameters cost nothing).
+``translate`` returns a function ``run(memory, group, registers) -> guard array or None`` for each basic
+block: ``memory`` is the machine's LoadStoreUnit, ``group`` the lanes. PTX registers are Python variables
+inside a block; between blocks ``registers`` holds them as arrays in the register's own dtype, with one
+element a lane of the group, or one element if all lanes agree (so loop counters and parameters cost nothing).
 
-The generated code calls the engine's modules by their names. A register's local begins with ``v_``, a special
-register's with ``special_``, a constant's with ``c_`` (dtype and value follow), so that none can hide
+The generated code calls the engine's modules by their names. Variables of registers begin with ``v_``, of
+special registers with ``special_`` and constants with ``c_`` (dtype and value follow), so that no name hides
 another.
 """
 
@@ -44,7 +44,7 @@ from warplab.simt.ptx.blocks import BasicBlock, is_special, successors
 from warplab.simt.ptx.parser import Function, Imm, Instr, Mem, Reg, Sym
 from warplab.simt.ptx.ptx_types import TYPES, last_type
 
-NAMES = {  # what generated code may name, besides its parameters, locals and constants
+NAMES = {  # the globals of generated code, besides constants
     "np": np,
     **modules_for_wrapped(
         async_copies,
@@ -63,13 +63,14 @@ NAMES = {  # what generated code may name, besides its parameters, locals and co
         tensor,
         warp,
     ),
-    "wgmma": wgmma,  # which knows wrapped arrays
+    "wgmma": wgmma,  # handles wrapped arrays itself
 }
 SPECIAL_DTYPE = "u4"
 DTYPES = {name: np.dtype(name) for name in ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8")}
-NAMED_DTYPE = re.compile(rf"\.(view|astype)\('({'|'.join(DTYPES)})'\)")  # a name costs NumPy a look-up
+# dtypes by name in generated code are replaced by objects, which saves NumPy looking them up
+NAMED_DTYPE = re.compile(rf"\.(view|astype)\('({'|'.join(DTYPES)})'\)")
 
-_handlers: dict[tuple, Callable] = {}  # those found so far, by opcode and modifiers
+_handlers: dict[tuple, Callable] = {}  # a cache, by opcode and modifiers
 
 
 class Translator:
@@ -81,13 +82,10 @@ class Translator:
         self.constants: dict[str, object] = {}
         # whether blocks may reach each other's shared memory
         self.in_clusters = any(isinstance(i, Instr) and _is_of_clusters(i) for i in fn.body)
-        self.memory_sites: list[Instr] = []  # every load, store and atomic, numbered across the function
+        self.memory_sites: list[Instr] = []  # every load, store and atomic; a site is an index in it
 
     def block(self, block: BasicBlock, live_out: set[str]) -> str:
-        """Python source of a block's body.
-
-        Only registers in ``live_out`` are kept for the blocks that follow.
-        """
+        """Python source of a block's body. Only registers in ``live_out`` are kept for following blocks."""
         self.lines: list[str] = []
         self.local: dict[str, tuple[str, str]] = {}  # register -> (python name, dtype now)
         self.defined: set[str] = set()
@@ -98,7 +96,7 @@ class Translator:
         guard = None
         if block.branch is not None:
             self.instr = branch = block.branch
-            self._handler(branch)  # the machine executes it, if it is one that it knows
+            self._handler(branch)  # refuses an unknown one; the machine executes it
             if block.end == "branch" and branch.guard is not None:
                 guard = self.use(Reg(branch.guard.name, branch.guard.negated), "?")
             elif block.end == "syncwarp":
@@ -141,7 +139,7 @@ class Translator:
         )
 
     def canonical(self, name: str) -> str:
-        """The dtype that a register is kept in between blocks."""
+        """The dtype that a register has between basic blocks."""
         kind = self.fn.regs.get(name)
         if kind is None:
             raise self.unsupported(self.instr, f"it has no register {name}")
@@ -152,7 +150,7 @@ class Translator:
 
     @staticmethod
     def cast_view(variable: str, have: str, want: str) -> str:
-        """Same bits, other type; a bool or another width never gets here."""
+        """An expression for the same bits in another dtype of the same width, which is not bool."""
         return variable if have == want else f"{variable}.view('{want}')"
 
     def use(self, op, dtype: str) -> str:
@@ -184,7 +182,7 @@ class Translator:
         return low if dtype == f"u{want_size}" else f"{low}.view('{dtype}')"
 
     def _address(self, symbol: Sym, dtype: str) -> str:
-        """The address of a variable; those of a recursive function lie in the frame of its call."""
+        """The address of a variable; a recursive function's is in the frame of the running call."""
         address = self.constant(self.address_of(symbol.name) + symbol.offset, dtype)
         if symbol.name in self.fn.framed:
             return f"({address} + group.machine.frame.astype('{dtype}'))"
@@ -201,14 +199,11 @@ class Translator:
         return f"{variable}.view('{dtype}')" if same_size else f"{variable}.astype('{dtype}')"
 
     def _local(self, register: str) -> tuple[str, str]:
-        """A register's variable in this block and its dtype now.
-
-        Fetched where the block has not written it.
-        """
+        """(variable of a register, its present dtype); its first use in a block emits code to fetch it."""
         if register not in self.local:
             variable = self.python_name(register)
             kind = self.canonical(register)
-            # read before it is written: a float is NaN, so that a sum that was never cleared shows
+            # read before it is written: a float is NaN, so that an uninitialised sum shows
             unset = self.constant(float("nan") if kind[0] == "f" else 0, kind)
             self.emit(f"{variable} = registers.get({register!r}, {unset})")
             self.local[register] = (variable, kind)
@@ -218,7 +213,7 @@ class Translator:
         return f"v_{_identifier(register)}"
 
     def constant(self, value, dtype: str) -> str:
-        """The name of a constant, which says dtype and value: ``c_u4_7``, ``c_i4_minus_1``, ``c_f4_0_5``."""
+        """The name of a constant, made of dtype and value: ``c_u4_7``, ``c_i4_minus_1``, ``c_f4_0_5``."""
         key, array = _constant(repr(value), value, dtype)
         self.constants.setdefault(key, array)
         return key
@@ -231,7 +226,7 @@ class Translator:
         return self.symbols[symbol]
 
     def define(self, op, expression: str, dtype: str) -> None:
-        """``op = expression``; the expression has ``dtype``, the register keeps it until the block ends."""
+        """Emit ``op = expression``; the register has the expression's ``dtype`` until the block ends."""
         if not isinstance(op, Reg):
             raise self.unsupported(self.instr, f"destination {op}")
         if op.name == "_":
@@ -255,19 +250,19 @@ class Translator:
         self.lines.append(line)
 
     def site(self, instr: Instr) -> int:
-        """Number a memory instruction, for counters and error messages."""
+        """The site number of a memory instruction, for counters and error messages."""
         self.memory_sites.append(instr)
         return len(self.memory_sites) - 1
 
     def place(self, instr: Instr, opcode: str, space: str = "generic") -> int:
-        """Number an instruction as counters and sanitizer should see it:
-        a plain load or store of words, or no access.
+        """A site number for a part of an instruction, which counters and checks see as a plain ``opcode`` of
+        words in ``space``, or for an instruction without an access of its own.
         """
         mods = ("b32",) if space == "generic" else (space, "b32")
         return self.site(Instr(opcode, mods, instr.operands, None, instr.line, instr.file, instr.text))
 
     def base_and_offset(self, mem: Mem) -> tuple[str, int]:
-        """Address operand as (expression of u8 bases, constant byte offset)."""
+        """(expression of the base addresses as u8, constant byte offset) of an address operand."""
         if isinstance(mem.base, Reg) and self.canonical(mem.base.name) == "u4":  # 32-bit shared addresses
             return f"{self.use(mem.base, 'u4')}.astype('u8')", mem.offset
         return self.use(mem.base, "u8"), mem.offset
@@ -279,7 +274,7 @@ def _is_of_clusters(instr: Instr) -> bool:
 
 @functools.lru_cache(maxsize=4096)
 def _constant(text: str, value, dtype: str) -> tuple[str, np.ndarray]:
-    """Name and array of a constant. ``text`` tells 0.0 from -0.0 and from 0, which are equal to Python."""
+    """(name, array) of a constant. ``text``, a part of the cache's key, tells 0.0, -0.0 and 0 apart."""
     kind = np.dtype(dtype)
     if kind.kind in "iu":
         bits = np.array([int(value) & ((1 << 8 * kind.itemsize) - 1)], dtype=f"u{kind.itemsize}")
@@ -309,10 +304,10 @@ def translate(
     kernel: str,
     place_of: Callable[[Instr], str],
 ) -> tuple[list[Callable[..., Any]], list[Instr]]:
-    """Compile every block.
+    """Compile every basic block.
 
-    Returns (functions, memory_sites): one Python function per block, and the loads, stores and atomics by
-    site number. Raises UnsupportedInstruction naming instruction, kernel and source line (``place_of``).
+    Returns (functions, memory_sites): one Python function for each block, and the loads, stores and atomics
+    by site number. Raises UnsupportedInstruction, with the instruction, the kernel and the source line.
     """
     translator = Translator(fn, symbols, kernel, place_of)
     sources = []

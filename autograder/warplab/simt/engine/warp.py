@@ -1,7 +1,4 @@
-"""What the lanes of a warp do together: exchange values, vote and match.
-
-A table has one row of 32 columns a warp.
-"""
+"""Warp-wide operations (shuffle, vote, match, reduction) on tables with a row of 32 lanes for each warp."""
 
 from __future__ import annotations
 
@@ -20,9 +17,7 @@ REDUCTIONS = {
 
 
 class WarpTable:
-    """The lanes of a group laid out by warp: ``present[w,
-    l]`` says whether lane l of warp w is in the group.
-    """
+    """The lanes of a group as a table: ``present[w, l]`` says whether lane l of warp w is in the group."""
 
     def __init__(self, group):
         self.row, self.column, self.rows = group.row, group.column, group.warps
@@ -31,7 +26,7 @@ class WarpTable:
 
     @cached_property
     def places(self) -> np.ndarray:
-        """Where in the group each lane stands, -1 for one that is not there."""
+        """The index of each lane in the group, -1 for an absent lane."""
         places = np.full((self.rows, 32), -1)
         places[self.row, self.column] = np.arange(self.row.size)
         return places
@@ -46,18 +41,19 @@ class WarpTable:
         return table[self.row, self.column]
 
     def bits(self, flags: np.ndarray) -> np.ndarray:
-        """One uint32 a warp: bit l set where lane l is present and its flag holds."""
+        """One uint32 a warp: bit l is set if lane l is present and its flag is true."""
         table = self.spread(np.broadcast_to(flags, self.row.shape)) & self.present
         return (table.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=1).astype(np.uint32)
 
 
 def shuffle(table: WarpTable, mode: str, value, b, c, mask):
-    """``shfl.sync``: (value from the source lane, whether the source was in range, missing sources).
+    """``shfl.sync``: (value of the source lane, whether the source was in range, missing sources).
 
-    Undefined is what a lane gets of one that is not there, or where ``mask`` does not name both: all bits are
-    1, which is NaN for a float. Of these lanes ``missing`` has the source's number plus 1, of others 0; it is
-    None where all values are defined.
-    ``c`` packs the segment mask and the clamp, as the PTX manual's pseudo-code reads them.
+    A lane's result is undefined if its source lane is absent, or if ``mask`` does not name both: all bits are
+    then 1, which is NaN for a float. For these lanes ``missing`` is the source's number plus 1, for others 0;
+    it is None if all results are defined.
+    ``b`` is the lane, the distance or the mask of the ``mode``; ``c`` packs the segment mask and the clamp,
+    as in the PTX manual's pseudo-code.
     """
     lane = table.column.astype(np.int64)
     b = np.broadcast_to(b, lane.shape).astype(np.int64) & 31
@@ -84,9 +80,7 @@ def shuffle(table: WarpTable, mode: str, value, b, c, mask):
 
 
 def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
-    """``vote.sync``: all, any, uni (bool a lane) or ballot (uint32 a lane) over the lanes that ``mask``
-    names.
-    """
+    """``vote.sync`` over the lanes in ``mask``: a bool a lane for all, any and uni, a uint32 for ballot."""
     mask = np.broadcast_to(mask, table.row.shape)
     here = table.bits(np.ones(1, bool))[table.row] & mask
     ballot = table.bits(flag)[table.row] & mask
@@ -99,7 +93,7 @@ def vote(table: WarpTable, mode: str, flag: np.ndarray, mask: np.ndarray):
 
 
 def match_any(table: WarpTable, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
-    """``match.any.sync``: the lanes of the warp that hold the same value as this one."""
+    """``match.any.sync``: for each lane, the mask of the warp's lanes that have the same value."""
     values = table.spread(np.broadcast_to(value, table.row.shape))
     same = (values[:, :, None] == values[:, None, :]) & table.present[:, None, :]
     bits = (same.astype(np.uint64) << np.arange(32, dtype=np.uint64)).sum(axis=2).astype(np.uint32)
@@ -107,7 +101,7 @@ def match_any(table: WarpTable, value: np.ndarray, mask: np.ndarray) -> np.ndarr
 
 
 def match_all(table: WarpTable, value: np.ndarray, mask: np.ndarray):
-    """``match.all.sync``: (mask if all its lanes hold one value else 0, whether they do)."""
+    """``match.all.sync``: (the mask if all its lanes have the same value, else 0; whether they do)."""
     members = match_any(table, value, mask)
     here = table.bits(np.ones(1, bool))[table.row] & np.broadcast_to(mask, table.row.shape)
     agree = members == here
@@ -117,7 +111,7 @@ def match_all(table: WarpTable, value: np.ndarray, mask: np.ndarray):
 def reduce_(table: WarpTable, operation: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """``redux.sync``: add, min, max, and, or, xor over the warp's lanes that the member mask names.
 
-    A warp's lanes may give several masks: each of them is a reduction of its own.
+    If the lanes of a warp give different masks, each mask is a reduction of its own.
     """
     lanes, masks = np.broadcast_to(value, table.row.shape), np.broadcast_to(mask, table.row.shape)
     member = (masks >> table.column.astype(np.uint32)) & np.uint32(1) == 1

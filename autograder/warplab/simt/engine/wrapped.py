@@ -1,8 +1,8 @@
-"""Arrays that the generated code computes with and that carry something along: what differs from launch to
-launch (``tracing``), and what is uninitialised (``taint``).
+"""The base class of arrays that track something through generated code: values that differ between launches
+(``tracing``), and uninitialised values (``taint``).
 
-A block's function runs as it is: NumPy hands its operations on such an array over to ``call``, and the
-engine's own functions are given to it through ``modules_for_wrapped``, which hands them to ``through``.
+The generated code needs no change for them: NumPy passes operations on such an array to its method ``call``,
+and the engine's own functions, which generated code gets by ``modules_for_wrapped``, go to ``through``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def _method(name: str):
 
 
 class WrappedArray(NDArrayOperatorsMixin):
-    """``now``: the elements."""
+    """An array-like object; ``now`` is the NumPy array of its elements."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -37,24 +37,24 @@ class WrappedArray(NDArrayOperatorsMixin):
         return self.call(function, args, settings)
 
     def call(self, function: Callable, args, settings) -> Any:
-        """The result of a function of NumPy's that has got this array among its arguments."""
+        """The result of a NumPy function with this array among its arguments."""
         raise NotImplementedError
 
     def through(self, function: Callable, args) -> Any:
-        """The same of a function of the engine's."""
+        """The result of a function of the engine with this array among its arguments."""
         raise NotImplementedError
 
     def decides(self, group, block) -> np.ndarray:
-        """The elements, by which the end of ``block`` decides where lanes go on, or for whom they wait."""
+        """The elements, of which the end of basic block ``block`` makes a branch, a vote or a member mask."""
         raise NotImplementedError
 
     def joined(self, parts: list, places: list, size: int) -> Any:
-        """``groups.joined`` of one register, of which this array is one of the ``parts``."""
+        """``groups.joined`` for a register with this array among its ``parts``."""
         raise NotImplementedError
 
 
 def wrapped_in(values) -> Iterator[Any]:
-    """The wrapped arrays among values and in the tuples and lists among them."""
+    """The wrapped arrays among ``values``, also inside tuples and lists."""
     for value in values:
         if isinstance(value, WrappedArray):
             yield value
@@ -63,14 +63,14 @@ def wrapped_in(values) -> Iterator[Any]:
 
 
 def plain(value) -> Any:
-    """An argument with its wrapped arrays as they are now."""
+    """An argument with each wrapped array in it replaced by its NumPy array."""
     if isinstance(value, list | tuple):
         return type(value)(plain(item) for item in value)
     return value.now if isinstance(value, WrappedArray) else value
 
 
 def modules_for_wrapped(*modules: ModuleType) -> dict[str, SimpleNamespace]:
-    """The modules by name, with functions that take wrapped arrays too."""
+    """The modules by name, their functions replaced by some that accept wrapped arrays too."""
     return {module.__name__.rpartition(".")[2]: _module(module) for module in modules}
 
 

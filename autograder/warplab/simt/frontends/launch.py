@@ -104,7 +104,7 @@ def run(
             machine.observers.append(constants)
         machine.run()
         if traced and kind is not None:
-            values_mattered = races.values_mattered or bool(machine.doubts)
+            values_mattered = races.values_mattered or bool(machine.sync_warnings)
             kind.keep(checks_hold=not (values_mattered or depend_on_values(program, unwritten.deciders)))
     finally:
         for region in regions:
@@ -112,7 +112,7 @@ def run(
     machine.conflicts = races.found_all
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
-    for text, file, line in machine.doubts.values():
+    for text, file, line in machine.sync_warnings.values():
         warnings.warn_explicit(text, BarrierWarning, file, line, registry=_warned)
     for text, file, line in constants.texts(program):
         warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)

@@ -1,4 +1,4 @@
-"""Control flow: a function's body as basic blocks, with the registers that are live where a block begins."""
+"""Control flow: a function's body as basic blocks, with the registers that are live at their beginnings."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ ROUTINE = "$routine_"  # the label where a recursive function's own code begins
 class BasicBlock:
     """Straight-line instructions and how control leaves them.
 
-    ``end`` is "fall" | "jump" | "branch" | "barrier" | "exit"; ``target`` is the taken block of a jump or
-    branch and ``next`` the block below. A conditional ``branch`` carries its instruction (for the guard and
-    the source line).
+    ``end`` is "fall" | "jump" | "branch" | "barrier" | "syncwarp" | "exit"; ``target`` is the index of the
+    block that a jump or a taken branch goes to, ``next`` that of the following block. ``branch`` is the
+    instruction that ends the block, a jump, branch or barrier (for its guard and its source line).
     """
 
     index: int
@@ -27,9 +27,9 @@ class BasicBlock:
     target: int = -1
     branch: Instr | None = None
     live_in: frozenset[str] = frozenset()
-    polls: bool = False  # has an instruction that a spinning thread uses to look again
+    polls: bool = False  # has an instruction with which spinning threads poll
     routine: str = ""  # the recursive function that starts here
-    plain_barrier: bool = False  # all threads of the block, nothing to compute
+    plain_barrier: bool = False  # a barrier of all threads of the block or grid that computes nothing
 
     @property
     def next(self) -> int:
@@ -37,7 +37,7 @@ class BasicBlock:
 
     @property
     def size(self) -> int:
-        """Instructions, the one that leaves the block included."""
+        """The number of instructions, the one that ends the block included."""
         return len(self.instrs) + (self.branch is not None) + (self.end == "exit")
 
 
@@ -59,10 +59,10 @@ def _registers(operands) -> set[str]:
 
 
 def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
-    """Basic blocks in program order, so that the lowest index first is also the point where lanes meet again.
+    """Basic blocks in program order, so that running the lowest index first makes diverged lanes reconverge.
 
-    An instruction under a guard becomes a block of its own behind a branch: the lanes whose guard is false
-    skip it.
+    A guarded instruction becomes a block of its own after a branch by which the lanes with a false guard skip
+    it.
     """
 
     blocks = [BasicBlock(0)]
@@ -121,14 +121,14 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
 
 
 def _end_at(instr: Instr, table: EffectsByOpcode) -> str:
-    """The end of a block at a barrier: "barrier", "syncwarp", or "" for what is none."""
+    """How a block ends at this instruction: "barrier", "syncwarp", or "" if it is no barrier."""
     if instr.opcode == "bar" and "warp" in instr.mods:
         return "syncwarp"
     return "barrier" if effects_of(instr, table).barrier(instr) else ""
 
 
 def _describe(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
-    """Note of each block whether it polls, whether it ends in a plain barrier, and its live-in registers."""
+    """Set each block's ``polls``, ``plain_barrier`` and ``live_in``."""
     for block in blocks:
         block.polls = any(effects_of(instr, table).polls(instr) for instr in block.instrs)
         block.plain_barrier = block.end == "barrier" and block.branch is not None and _takes_all(block.branch)
@@ -136,9 +136,9 @@ def _describe(blocks: list[BasicBlock], table: EffectsByOpcode) -> None:
 
 
 def _takes_all(barrier: Instr) -> bool:
-    """Whether a barrier waits for all threads (of the block or the grid) and has nothing to compute.
+    """Whether a barrier waits for all threads of the block or the grid and computes nothing.
 
-    At a cluster's barrier not all that wait pass together.
+    Not a cluster's barrier, which each cluster passes on its own.
     """
     plain = "red" not in barrier.mods and "cluster" not in barrier.mods
     return plain and ("grid" in barrier.mods or len(barrier.operands) < 2)
@@ -181,12 +181,12 @@ SPECIAL_BEGINNINGS = "lanemask_", "clock", "globaltimer", "reserved_smem"
 
 
 def loads_parameter(instr: Instr) -> bool:
-    """True of ``ld.param`` at the name of a parameter (or of a call's result)."""
+    """Whether it is an ``ld.param`` by the name of a parameter (or of a call's result)."""
     return instr.opcode == "ld" and "param" in instr.mods and isinstance(instr.operands[1].base, Sym)
 
 
 @functools.lru_cache(maxsize=1 << 14)
 def is_special(name: str) -> bool:
-    """True of ``%tid.x`` and its kin, which the hardware provides."""
+    """Whether a register is one that the hardware provides, such as ``%tid.x``."""
     stem = name.lstrip("%").split(".")[0]
     return stem in SPECIAL or stem.startswith(SPECIAL_BEGINNINGS)

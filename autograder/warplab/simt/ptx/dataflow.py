@@ -1,4 +1,4 @@
-"""Data flow: the fixpoints by which properties of registers and of basic blocks are found."""
+"""Data flow: the fixpoints that compute properties of registers and of basic blocks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ State = TypeVar("State")
 def register_facts(
     steps: Iterable[tuple[set[str], set[str], frozenset[Fact]]],
 ) -> dict[str, frozenset[Fact]]:
-    """By register, what may hold of its value. A step stands for an instruction: the registers that it
-    writes, those whose facts it passes on, and the facts that it adds. The order of instructions is left
-    aside.
+    """The facts that may hold of each register's value, in whatever order the instructions run.
+
+    A step describes an instruction: the registers that it writes, the registers whose facts pass on to
+    those, and the facts that it adds.
     """
     steps = [step for step in steps if step[0]]
     facts: dict[str, frozenset[Fact]] = {}
@@ -34,8 +35,8 @@ def register_facts(
 def backward(
     successors: Sequence[list[int]], states: list[State], transfer: Callable[[int, list[State]], State]
 ) -> list[State]:
-    """Of each basic block the state where it begins, from those where its successors begin; ``states`` to
-    start with.
+    """The fixpoint of each basic block's state at its beginning, starting from ``states``; ``transfer``
+    computes it from the block's index and the states at the beginnings of its successors.
     """
     states = list(states)
     changed = True

@@ -1,9 +1,9 @@
-"""What control flow, counters and checks must know of an instruction without executing it.
+"""The facts of an instruction that control flow, counters and checks need without executing it.
 
-The grammar (``ptx.parser``) knows no opcode. The table of instructions stands above it, with the functions
-that execute them (``engine.instructions``), and is given as data, a mapping from opcodes to ``Effects``, to
-what needs it here: ``ptx.blocks`` and ``ptx.stored``. Where a fact depends on an instruction's modifiers it
-is a condition on the instruction: ``always``, ``never``, ``when("red")``, ``unless("store")``.
+The grammar (``ptx.parser``) knows no opcodes. The table of instructions is in a higher layer, beside the
+functions that execute them (``engine.instructions``); ``ptx.blocks`` and ``ptx.stored`` get it as an
+argument, a mapping from opcodes to ``Effects``. A fact that depends on an instruction's modifiers is a
+condition on the instruction: ``always``, ``never``, ``when("red")``, ``unless("store")``.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def never(instr: Instr) -> bool:
 
 
 def when(*mods: str) -> Condition:
-    """True of an instruction with one of these modifiers."""
+    """A condition: the instruction has one of these modifiers."""
     return lambda instr: any(mod in instr.mods for mod in mods)
 
 
 def unless(*mods: str) -> Condition:
-    """True of an instruction with none of these modifiers."""
+    """A condition: the instruction has none of these modifiers."""
     return lambda instr: not any(mod in instr.mods for mod in mods)
 
 
@@ -43,7 +43,7 @@ def no_flops(instr: Instr) -> int:
 
 
 def flops(of_value: int) -> Flops:
-    """So many operations for each float of the instruction's type: two values in an f16x2, none in an s32."""
+    """``of_value`` operations for each float in the instruction's type: an f16x2 has two, an s32 none."""
 
     def count(instr: Instr) -> int:
         named = last_type(instr.mods)
@@ -57,11 +57,10 @@ class Effects:
     """Facts of one opcode; the defaults are those of an instruction that computes.
 
     ``writes``: whether the first operand (a register, or a vector of them) is a destination. ``updates``:
-    whether what was in it is read first. ``flops``:
-    floating-point operations of one lane, an FMA being 2. ``polls``: whether a thread that spins looks again
-    with it, which costs the machine's patience. ``barrier``: whether it ends a basic block at a barrier of
-    the thread block or the grid. ``memory``: how it touches memory; "tile" where the form decides between
-    load, store and neither.
+    whether the destination's old value is read as well. ``flops``: floating-point operations of one lane, an
+    FMA being 2. ``polls``: whether spinning threads poll with it, which the machine's step budget counts.
+    ``barrier``: whether it is a barrier of the thread block, cluster or grid, which ends a basic block.
+    ``memory``: how it accesses memory; for "tile" the modifiers decide between load, store and neither.
     """
 
     writes: Condition = always
@@ -77,8 +76,5 @@ EffectsByOpcode = Mapping[str, Effects]
 
 
 def effects_of(instr: Instr, table: EffectsByOpcode) -> Effects:
-    """The row of an instruction.
-
-    Of one that the table has not, which will be refused by name, the commonest facts.
-    """
+    """The row of an instruction; the defaults for an unknown opcode, which translation refuses by name."""
     return table.get(instr.opcode, UNKNOWN)

@@ -1,8 +1,8 @@
-"""Calls to device functions, replaced by the callee's body:
-every call site gets its own copy of registers and labels.
+"""Inlines calls of device functions: each call is replaced by a copy of the callee's body with its own
+registers and labels.
 
-PTX passes arguments through ``.param`` variables; a copy turns each into a register:
-``st.param``/``ld.param`` become ``mov``.
+PTX passes arguments through ``.param`` variables; a copy keeps each in a register, so that ``st.param`` and
+``ld.param`` become ``mov``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from warplab.simt.ptx.parser import Function, Imm, Instr, Module, Reg, Sym, Vec,
 from warplab.simt.ptx.ptx_types import TYPES
 
 MAX_DEPTH = 16
-EXTERNAL = {  # functions that the engine has itself: type of the result, "" for none
+EXTERNAL = {  # functions that the engine provides: the type of the result, "" for none
     "vprintf": "b32",
     "malloc": "b64",
     "free": "",
@@ -26,14 +26,13 @@ EXTERNAL = {  # functions that the engine has itself: type of the result, "" for
     "cudaCGSynchronize": "b32",
 }
 
-# (result), name, (arguments), prototype: the name and the arguments
+# "(result), name, (arguments), prototype"; the groups are the name and the arguments
 _CALL = re.compile(r"\s*(?:\(\s*[\w$]+\s*\)\s*,)?\s*([\w$%]+)\s*(?:,\s*\(([^)]*)\))?\s*(?:,.*)?", re.S)
 
 
 class CannotInline(Exception):
-    """A call that has no body to copy (an extern such as vprintf, a function pointer) or recurses.
-
-    Carries the instruction.
+    """A call cannot be inlined: its function has no body, or calls are nested too deeply, or its arguments
+    are not passed as they are read. ``instr`` is the call, ``why`` the reason.
     """
 
     def __init__(self, instr: Instr, why: str):
@@ -42,9 +41,9 @@ class CannotInline(Exception):
 
 
 def inline_calls(module: Module, entry: Function) -> Function:
-    """A copy of ``entry`` without call instructions; the same function when it makes none.
+    """A copy of ``entry`` without call instructions; ``entry`` itself if it has none.
 
-    Raises CannotInline, which names the call, for externs that the engine has not.
+    Raises CannotInline, which names the call, for functions that have no body and are not in EXTERNAL.
     """
     if not any(isinstance(i, Instr) and i.opcode == "call" for i in entry.body):
         return entry
@@ -56,7 +55,7 @@ def inline_calls(module: Module, entry: Function) -> Function:
 
 
 def _parts(value, offset: int, kind: str):
-    """A scalar, or the elements of a vector, each with its byte offset and type."""
+    """[(element, (byte offset, type)), ...] of a scalar or a vector of ``kind`` at ``offset``."""
     items = value.items if isinstance(value, Vec) else (value,)
     return [(item, (offset + i * TYPES[kind].bytes, kind)) for i, item in enumerate(items)]
 
@@ -64,20 +63,21 @@ def _parts(value, offset: int, kind: str):
 class _Copier:
     def __init__(self, module: Module, out: Function):
         self.module, self.out, self.calls, self.suffix = module, out, 0, ""
-        self.inside: list[str] = []  # functions being copied: one that comes again recurses
-        self.pending: list[tuple] = []
+        self.inside: list[str] = []  # functions being copied: a call of one of them is recursive
+        self.pending: list[tuple] = []  # recursive functions whose code is to be appended
 
     def copy(self, fn: Function, suffix: str, arguments: dict[str, str], result: str, depth: int) -> None:
-        """Append ``fn``'s body.
+        """Append ``fn``'s body, with ``suffix`` added to its names.
 
-        ``arguments`` maps its parameter names to register stems, ``result`` is the return's stem.
+        ``arguments`` maps the names of its parameters to the stems of the registers that hold them;
+        ``result`` is the stem for its return value. A register's name is its stem and "_<byte offset>".
         """
         own = {v.name: f"{v.name}{suffix}" for v in fn.variables}
         if suffix:
             self.out.regs.update({f"{name}{suffix}": kind for name, kind in fn.regs.items()})
             self.out.variables.extend(replace(v, name=own[v.name]) for v in fn.variables)
         labels = {item for item in fn.body if isinstance(item, str)}
-        # by .param variable of a pending call: offset -> type, register
+        # arguments stored for the next call: .param variable -> byte offset -> (type, register)
         passed: dict[str, dict[int, tuple[str, Reg]]] = {}
         returned = ""
 
@@ -117,7 +117,7 @@ class _Copier:
                         if stem != returned:
                             why = f"part of the argument at byte {at} is read but was not passed as such"
                             raise CannotInline(item, why)
-                        source = Imm(0)  # declared by the caller, not given by the callee: numba's None
+                        source = Imm(0)  # the caller reads a result that the callee never sets: numba's None
                     self._put(item, "mov", (kind,), (rename(part), source), item.guard)
             elif item.opcode == "ret" and suffix:
                 copied(item, opcode="bra", mods=(), operands=(Sym(f"$return{suffix}"),))
@@ -161,8 +161,8 @@ class _Copier:
         return result
 
     def _recurse(self, item, callee: Function, given, passed) -> str:
-        """A call of a function from within itself: ``recurse.<name> {results}, arguments...``,
-        which runs the function's own code.
+        """A recursive call becomes ``recurse.<name> {results}, arguments...``, which runs the function's code
+        that ``append_routines`` adds once.
         """
         pairs = [(p.name, passed.get(value, {})) for p, value in zip(callee.params, given)]
         parts = [(name, offset, *what) for name, found in pairs for offset, what in sorted(found.items())]
@@ -190,8 +190,8 @@ class _Copier:
         return stem
 
     def append_routines(self) -> None:
-        """The code of functions that call themselves, once each, behind the kernel's own."""
-        for item, callee, stem in self.pending:  # it grows while routines are copied
+        """Append the code of each recursive function once, after the kernel's own."""
+        for item, callee, stem in self.pending:  # the list grows while routines are copied
             number, before = stem.removeprefix("%"), len(self.out.variables)
             self.inside = [callee.name]
             self._put(item, "ret", (), ())
@@ -203,8 +203,8 @@ class _Copier:
             self.out.framed |= {v.name for v in self.out.variables[before:] if v.space == "local"}
 
     def _through_pointer(self, item: Instr, pointer: str, given, passed, depth: int) -> str:
-        """A call through a function pointer: one copy of each function whose address is taken,
-        behind a comparison.
+        """A call through a function pointer becomes a copy of each function that it may point to (whose
+        address is taken), under a comparison of the pointer with that address.
         """
         self.calls += 1
         number = self.calls
@@ -228,7 +228,7 @@ class _Copier:
 
     @cached_property
     def addresses(self) -> list[str]:
-        """Functions of the module whose address some instruction or variable takes."""
+        """Functions of the module whose address an instruction or a variable takes."""
         instrs = [i for fn in self.module.functions.values() for i in fn.body if isinstance(i, Instr)]
         operands = [op for i in instrs if i.opcode != "call" for op in leaves(*i.operands)]
         taken = {op.name for op in operands if isinstance(op, Sym)}
@@ -239,8 +239,8 @@ class _Copier:
         self.out.body.append(replace(item, opcode=opcode, mods=mods, operands=operands, guard=guard))
 
     def _external(self, item: Instr, name: str, given: list[str], passed: dict) -> str:
-        """A function of CUDA's run-time library becomes an instruction of its own, ``extern.<name>``,
-        or a grid barrier.
+        """A call of a function in EXTERNAL becomes the pseudo-instruction ``extern.<name>``, or a barrier of
+        the grid.
         """
         self.calls += 1
         stem = f"%ret__{self.calls}"
@@ -258,7 +258,7 @@ class _Copier:
 
 
 def _renamed(op: Any, suffix: str, labels: set[str], own: dict[str, str]) -> Any:
-    """A register, label or variable of an inlined function, with the suffix of the call."""
+    """A register, label or variable of an inlined function, renamed for this copy."""
     if isinstance(op, Reg):
         return op if is_special(op.name) or op.name == "_" else replace(op, name=f"{op.name}{suffix}")
     if isinstance(op, Sym):

@@ -1,6 +1,4 @@
-"""Several PTX modules to one, as nvJitLink does:
-a definition anywhere answers every ``.extern`` of its name.
-"""
+"""Links PTX modules into one, as nvJitLink does: a definition resolves every ``.extern`` of its name."""
 
 from __future__ import annotations
 
@@ -10,11 +8,11 @@ from warplab.simt.ptx.parser import Function, Instr, Module, Sym, mapped
 
 
 def link(modules: list[Module]) -> Module:
-    """One module with the functions and variables of all;
-    the first is the kernel's own and gives version and target.
+    """One module with the functions and variables of all; version and target are those of the first, which
+    has the kernel.
 
-    Names that a module keeps to itself (no linkage directive) are told apart by a suffix. Line numbers stay
-    with their files.
+    A module's private names (without a linkage directive) get a suffix where they clash. File numbers are
+    shifted, so that line numbers keep their files.
     """
     if len(modules) == 1:
         return modules[0]
@@ -50,9 +48,7 @@ def link(modules: list[Module]) -> Module:
 
 
 def _moved(fn: Function, name: str, own: dict[str, str], shift: int) -> Function:
-    """``fn`` under ``name``, with its file numbers moved by ``shift`` and its module's private names
-    replaced.
-    """
+    """A copy of ``fn`` named ``name``: ``shift`` is added to file numbers, names are mapped by ``own``."""
 
     def rename(op):
         return replace(op, name=own.get(op.name, op.name)) if isinstance(op, Sym) else op

@@ -1,7 +1,6 @@
-"""PTX text to data: modules, functions, instructions. Knows the grammar, not what an instruction does.
+"""Parses PTX text into modules, functions and instructions. It knows the grammar, not what opcodes do.
 
-Grammar: PTX ISA, https://docs.nvidia.com/cuda/parallel-thread-execution/ (versions 7.0 to 9.x are read
-alike).
+Grammar: PTX ISA, https://docs.nvidia.com/cuda/parallel-thread-execution/; versions 7.0 to 9.x.
 """
 
 from __future__ import annotations
@@ -70,9 +69,10 @@ class Instr:
 
 @dataclass(frozen=True)
 class Address:
-    """An address in an initialiser: of ``symbol`` plus ``addend`` bytes, to be put at byte ``at``, ``width``
-    bytes wide, once addresses are known. ``generic`` asks for the generic address, ``shift`` for what is left
-    of it after so many bits.
+    """An address in an initialiser, to be filled in when addresses are known.
+
+    It is that of ``symbol`` plus ``addend`` bytes, goes to byte ``at`` of the variable and is ``width`` bytes
+    wide. ``generic``: the generic address is meant; ``shift``: it is shifted right by so many bits.
     """
 
     at: int
@@ -85,8 +85,8 @@ class Address:
 
 @dataclass
 class Variable:
-    """A variable in some state space: ``size`` in bytes, initial ``data`` or None, and the ``addresses`` in
-    it, which stand as zeros in ``data``.
+    """A variable in a state space: ``size`` in bytes, initial ``data`` or None, and the ``addresses`` among
+    the initial values, for which ``data`` has zeros.
     """
 
     name: str
@@ -123,13 +123,13 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list = field(default_factory=list)  # Instr | str (label)
     max_threads: int | None = None
-    cluster: tuple[int, ...] = ()  # blocks along each axis of a cluster, where the kernel says so
-    explicit_cluster: bool = False  # a launch says so, at the latest
+    cluster: tuple[int, ...] = ()  # blocks along each axis of a cluster (.reqnctapercluster), if declared
+    explicit_cluster: bool = False  # the kernel or the launch must give a cluster's size
     max_cluster: int | None = None
     linkage: str = "static"
-    # of recursive functions: registers of parameters, of results
+    # recursive functions: the registers of their parameters and of their results
     routines: dict[str, tuple] = field(default_factory=dict)
-    # local variables of which each call of a recursive function has its own
+    # local variables of recursive functions: each call has its own copy
     framed: frozenset[str] = frozenset()
 
 
@@ -145,7 +145,7 @@ class Module:
 
 
 class PTXSyntaxError(ValueError):
-    """The text is not PTX that this parser reads; names the statement."""
+    """The text is not PTX that this parser reads; the message quotes the statement."""
 
 
 _NAME = r"[A-Za-z_$%][\w$]*"
@@ -160,21 +160,20 @@ _PART = re.compile(  # of a function's body
     r"|(?P<label>" + _NAME + r")\s*:(?!:)|(?P<brace>[{}])|(?P<statement>[^;]*);)"
 )
 _GUARDED = re.compile(r"@(!?)\s*(%?[\w$]+)\s+(.*)$")
-# it becomes part of a Python program: nothing else may stand in it
+# opcodes and modifiers become part of a generated Python program, so other characters are refused
 _HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
-# what is said by default, and a function's parameters are told from a kernel's by where they stand
+# sub-qualifiers that are left out: ::cta is the default, and the symbol tells ::entry from ::func
 SUB_QUALIFIED = ("shared::cta", "param::entry", "param::func")
-OURS = ("extern", "recurse", "results")  # instructions that only ptx.inline makes
+OURS = ("extern", "recurse", "results")  # pseudo-instructions of ptx.inline, refused in PTX text
 _FILE = re.compile(r'\n\s*\.file\s+(\d+)\s+"([^"]*)"')
 
 
 def meets_grid_wide(ptx: str) -> bool:
-    """Whether code in ``ptx`` (a module's text, or an instruction's) uses the grid barrier of
-    cooperative_groups.
+    """Whether ``ptx`` (a module's text, or an instruction's) uses the grid barrier of cooperative_groups,
+    whose address is in %envreg1 and %envreg2.
 
-    Its blocks wait for each other, so all of them must run at once. The barrier's address is in %envreg1 and
-    %envreg2.
+    The blocks of such a kernel wait for each other, so all of them must run at once.
     """
     return "%envreg2" in ptx
 
@@ -183,7 +182,9 @@ _INTEGER = re.compile(r"([+-]?)(?:0x([0-9a-f]+)|0b([01]+)|(0[0-7]*)|([1-9]\d*))u
 
 
 def parse_number(text: str) -> int | float:
-    """A PTX literal; ``0f``/``0d`` hexadecimal floats keep their bits. A leading 0 means octal, as in C."""
+    """The value of a PTX literal. ``0f``/``0d`` hexadecimal floats keep their bits; a leading 0 is octal, as
+    in C. Raises PTXSyntaxError.
+    """
     t = text.strip()
     low = t.lower()
     if re.fullmatch(r"0f[0-9a-f]{8}", low):
@@ -204,7 +205,7 @@ _COMMA_IN_BRACKETS = re.compile(r"\[[^\]]*,")
 
 
 def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no brackets."""
+    """``text`` split at its commas, except those inside brackets."""
     if "{" not in text and "(" not in text and not _COMMA_IN_BRACKETS.search(text):
         parts = [part.strip() for part in text.split(",")]
         return parts if parts[-1] else parts[:-1]
@@ -268,7 +269,7 @@ def _variable(statement: str) -> Variable | None:
     data, addresses = None, ()
     if m["init"]:
         values = list(_placed(m["init"].strip(), shape, 0))
-        if shape and not shape[0]:  # ``[] = {...}``: as long as what is given
+        if shape and not shape[0]:  # ``[] = {...}``: the initialiser gives the length
             shape[0] = -(-(values[-1][0] + 1) // prod(shape[1:]))
         data, addresses = _initial(values, prod(shape), m["type"])
     size = prod(shape) * width
@@ -277,8 +278,9 @@ def _variable(statement: str) -> Variable | None:
 
 
 def _placed(text: str, shape: list[int], at: int):
-    """The items of an initialiser, each with its place in the flattened array of ``shape``: an inner brace
-    begins a row of its own, which it need not fill.
+    """(index in the flattened array of ``shape``, text) of each item of an initialiser.
+
+    An inner brace begins a new row, which it need not fill.
     """
     if not text.startswith("{"):
         yield at, text
@@ -299,9 +301,9 @@ _MASK = re.compile(r"0x(ff(?:00)*)\s*\((.*)\)", re.I | re.S)
 
 
 def _initial(values, count: int, kind: str) -> tuple[bytes, tuple[Address, ...]]:
-    """Bytes of a variable of ``count`` values of type ``kind``, and the addresses that belong in them.
+    """The initial bytes of a variable of ``count`` values of type ``kind``, and the addresses among them.
 
-    Raises PTXSyntaxError for what is neither a literal nor an address.
+    Raises PTXSyntaxError for an item that is neither a literal nor an address, and for too many items.
     """
     width = TYPES[kind].bytes
     data, addresses = bytearray(count * width), []
@@ -334,7 +336,7 @@ def _params(text: str) -> list[Param]:
     params, offset = [], 0
     for part in _split(text):
         words = part.split()
-        if len(words) == 3 and words[1] in _WORDS and "[" not in part:  # as compilers write most of them
+        if len(words) == 3 and words[1] in _WORDS and "[" not in part:  # the common case, read faster
             kind, name = words[1][1:], words[2]
             size = align = TYPES[kind].bytes
         else:
@@ -352,7 +354,7 @@ def _params(text: str) -> list[Param]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _opcode(head: str) -> tuple[str, tuple[str, ...]]:
-    """An opcode and its modifiers; nothing of what no instruction begins with."""
+    """An opcode and its modifiers; ("", ()) for text that is not the head of an instruction."""
     if not _HEAD.fullmatch(head) or head.startswith(OURS):
         return "", ()
     opcode, *mods = head.split(".")
@@ -360,7 +362,7 @@ def _opcode(head: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_instruction(statement: str, line: int, file: int) -> Instr:
-    """One statement without its semicolon."""
+    """Parse one instruction, given without its semicolon. Raises PTXSyntaxError."""
     rest = t = " ".join(statement.split())
     guard = None
     if t[0] == "@" and (m := _GUARDED.match(t)):
@@ -374,14 +376,14 @@ def parse_instruction(statement: str, line: int, file: int) -> Instr:
 
 
 def _body(text: str, fn: Function) -> None:
-    """Fill in registers, variables, labels and instructions.
+    """Parse the body of ``fn`` into its registers, variables, labels and instructions.
 
-    Code inlined from another file (a library's) belongs to the line of the kernel's own file that called it.
+    Code inlined from another file (a library's) gets the line of the kernel's own file that called it.
     """
     home = file = line = end = 0
     scopes: list[dict[str, str]] = []
-    path, opened = (), 0  # which braces are open
-    paths: dict[int, tuple[int, ...]] = {}  # of instructions and labels inside of braces
+    path, opened = (), 0  # the numbers of the open braces, outermost first; how many have been opened
+    paths: dict[int, tuple[int, ...]] = {}  # by index of an instruction or label inside braces: its path
     called_from: dict[tuple, tuple] = {}
     for part in _PART.finditer(text):
         if part.start() != end:
@@ -425,8 +427,8 @@ def _body(text: str, fn: Function) -> None:
 
 
 def _tell_labels_apart(fn: Function, paths: dict[int, tuple[int, ...]]) -> None:
-    """Give labels of one name, each inside of braces of its own, names of their own: those of inline assembly
-    come again with each copy of it.
+    """Rename labels that occur several times, each in a scope (braces) of its own: every copy of a piece of
+    inline assembly repeats its labels.
     """
     own: dict[tuple, str] = {}
     for i, item in enumerate(fn.body):
@@ -456,13 +458,13 @@ def _declare(statement: str, fn: Function, scopes: list[dict[str, str]]) -> None
         if m and int(m.group(2)) > MAX_REGISTERS:
             raise PTXSyntaxError(f"{m.group(2)} registers {m.group(1)}; the limit is {MAX_REGISTERS:,}")
         for each in [f"{m.group(1)}{i}" for i in range(int(m.group(2)))] if m else [name]:
-            if scopes and each in fn.regs:  # inline assembly's own register of a name that is in use outside
+            if scopes and each in fn.regs:  # an inner scope declares a register whose name is used outside
                 scopes[-1][each] = each = f"{each}_s{len(fn.regs)}"
             fn.regs[each] = kind
 
 
 def mapped(op: Any, change: Callable) -> Any:
-    """An operand with what ``change`` makes of the registers, symbols and literals in it."""
+    """An operand with ``change`` applied to each register, symbol and literal in it."""
     if isinstance(op, Mem):
         return Mem(mapped(op.base, change), op.offset)
     return Vec(tuple(mapped(item, change) for item in op.items)) if isinstance(op, Vec) else change(op)
@@ -480,7 +482,7 @@ def leaves(*operands: Any) -> Iterator:
 
 
 def _shadow(instr: Instr, names: dict[str, str]) -> None:
-    """Give registers that an inner ``{ .reg ... }`` declares anew their own names."""
+    """Rename registers that an inner scope has declared anew; ``names``: old name -> new name."""
 
     def renamed(op: Any) -> Any:
         return replace(op, name=names.get(op.name, op.name)) if isinstance(op, Reg | Sym) else op
@@ -503,20 +505,17 @@ _ENTRY = re.compile(
 _BRACE = re.compile(r"[{}]")
 
 
-_LEFT_OUT = (  # of a module's text, in this order
+_LEFT_OUT = (  # parts of a module's text that are not parsed, removed in this order
     re.compile(r"//[^\n]*"),
     re.compile(r"\n\s*\.file\b[^\n]*"),
     re.compile(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}"),
     re.compile(r'\.pragma\s+"[^"]*"\s*;'),
-    re.compile(r"\.attribute\(\.managed\)"),  # one address for host and kernels: it is that here
+    re.compile(r"\.attribute\(\.managed\)"),  # on the engine every variable can be reached by the host
 )
 
 
 def parse(ptx: str) -> Module:
-    """Parse a whole PTX file.
-
-    Raises PTXSyntaxError naming the statement that could not be read.
-    """
+    """Parse a whole PTX file. Raises PTXSyntaxError, which quotes the statement that cannot be parsed."""
     text = re.sub(r"/\*.*?\*/", " ", f"\n{ptx}", flags=re.S)
     files = {int(n): path for n, path in _FILE.findall(text)}
     for left_out in _LEFT_OUT:
@@ -528,7 +527,7 @@ def parse(ptx: str) -> Module:
     module = Module(version.group(1), target.group(1), {}, [], files)
     pos, outside = 0, []
     while m := _ENTRY.search(text, pos):
-        # what is left of a function, its linkage, is none of the variable's that follows
+        # ";" separates a function's linkage directive from a variable that follows the function
         outside += [text[pos : m.start()], ";"]
         pos = m.end()
         if m["end"] == "{":  # else a declaration
@@ -545,7 +544,7 @@ def parse(ptx: str) -> Module:
 
 
 def _end_of_body(text: str, head: re.Match) -> int:
-    """The place behind the brace that closes a function."""
+    """The index after the brace that closes the body of the function that begins at ``head``."""
     depth = 1
     for brace in _BRACE.finditer(text, head.end()):
         depth += 1 if brace.group() == "{" else -1

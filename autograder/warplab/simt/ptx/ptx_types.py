@@ -1,9 +1,8 @@
-"""PTX's types, in one table: how many bytes, in which NumPy dtype a register keeps them,
-in which dtype they are computed.
+"""The table of PTX types: size in bytes, the NumPy dtype of a register, and the dtype to compute in.
 
-A type that packs several values in one register has a ``count``. NumPy has no dtype for some floats (bf16,
-tf32, FP8): ``engine.fp16``, ``engine.fp8`` and ``engine.tensor`` open them to float32 or float64 and close
-them again.
+A type that packs several values in one register has their number as its ``count``. NumPy has no dtype for
+some floats (bf16, tf32, FP8): ``engine.fp16``, ``engine.fp8`` and ``engine.tensor`` convert them to float32
+or float64 and back.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from dataclasses import dataclass
 class PTXType:
     """One type: ``bytes`` of all its values, of which there are ``count``.
 
-    ``register`` is the dtype that a register declared with it is kept in between blocks (None: no register
-    has this type), ``value`` the dtype in which one value is computed ("": NumPy has none).
+    ``register`` is the dtype that a register of this type has between basic blocks (None: registers cannot
+    be declared with it), ``value`` the dtype in which one value is computed ("": NumPy has none).
     """
 
     bytes: int
@@ -76,25 +75,17 @@ WORDS = frozenset(name for name in TYPES if TYPES[name].is_word)
 
 
 def types_named(mods: Sequence[str]) -> list[str]:
-    """The types among an instruction's modifiers, in order: where it names several,
-    the result's comes first.
-    """
+    """The types among an instruction's modifiers, in order; of several, the first is the result's."""
     return [mod for mod in mods if mod in TYPES]
 
 
 def last_type(mods: Sequence[str]) -> str:
-    """The type of an instruction that has one, the operands' of one that has two.
-
-    "" where it names none.
-    """
+    """The last type among an instruction's modifiers, which is that of its operands; "" if there is none."""
     return next((mod for mod in reversed(mods) if mod in TYPES), "")
 
 
 def dtype_of(mods: Sequence[str]) -> str:
-    """The dtype that an instruction computes in, which its last type gives.
-
-    For types of which NumPy knows one value.
-    """
+    """The dtype that an instruction computes in, that of its last type, which must have one in NumPy."""
     value = TYPES[last_type(mods)].value
     assert value, "asked for of types that have one"
     return value

@@ -1,5 +1,5 @@
-"""Which arrays a kernel may write, read off its PTX: the parameters and variables that the addresses of its
-stores and atomics come from.
+"""The arrays that a kernel may write, found in its PTX: the parameters and variables from which the addresses
+of its stores and atomics are computed.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ Origin = tuple[str, int]  # a parameter or variable and a byte offset in it
 
 
 def written_through(fn: Function, table: EffectsByOpcode) -> list[frozenset[Origin]] | None:
-    """For each store and atomic to global or generic memory, what its address was computed from; None where
-    that cannot be told.
+    """For each store and atomic to global or generic memory, the origins of its address. None for a kernel
+    with recursive functions, which this analysis does not follow.
 
-    A value loaded from memory has no origin: added to a pointer it is an index, alone it is an unknown
-    pointer.
+    A value loaded from memory has no origin: added to a pointer it is an index; alone it is an unknown
+    pointer, whose set of origins is empty.
     """
     if fn.routines:
         return None

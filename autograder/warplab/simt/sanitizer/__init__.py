@@ -1,1 +1,3 @@
-"""Checks that watch a launch: races and unwritten reads are refused, global-memory conflicts warned of."""
+"""Observers that check a launch: they refuse races and uninitialised reads, and warn of conflicts in global
+memory.
+"""

@@ -1,4 +1,4 @@
-"""Reads of ``__constant__`` variables that have no initialiser and that the host has not set: zeros."""
+"""Warns of reads of ``__constant__`` variables without an initialiser that the host has not set."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ class UnsetConstant(UserWarning):
 
 
 class UnsetConstants(Observer):
-    """Observer. ``read`` after the launch: the first load of each such variable, by site."""
+    """Observer of such reads. ``read``: for each variable, the site of its first load."""
 
     def __init__(self):
         self.read: dict[str, int] = {}
 
     @staticmethod
     def can_be_read(program) -> bool:
-        """Whether there is anything to watch for: most programs need no such observer."""
+        """Whether the program has unset constants: most have none, and then no such observer is needed."""
         return any(region.unset for region in program.regions)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
@@ -25,7 +25,7 @@ class UnsetConstants(Observer):
             self.read.setdefault(access.region.label.removeprefix("const variable "), site)
 
     def texts(self, program) -> list[tuple[str, str, int]]:
-        """(what to say, file, line) of each."""
+        """(warning, file, line) for each variable in ``read``."""
         found = []
         for name, site in self.read.items():
             instr = program.sites[site]

@@ -1,14 +1,14 @@
-"""Which accesses clash, and which kind each access of an instruction is.
+"""The kinds of accesses, and which of them clash.
 
 Two accesses by different threads to the same bytes *clash* if one of them writes and not both are strong.
-*Strong* are atomics, and loads and stores with ``.relaxed``, ``.acquire``, ``.release`` or ``.volatile``: the
-hardware gives them some order. Two strong ones clash if one has the scope ``.cta`` (``atomicAdd_block``) and
-the other is another block's. In shared memory volatile accesses are strong only in a kernel that has a fence,
-and only for other warps: without a fence they are how warps were once programmed without ``syncwarp``, which
-is a race.
+*Strong* accesses are atomics, and loads and stores with ``.relaxed``, ``.acquire``, ``.release`` or
+``.volatile``, which the hardware orders. Two strong accesses clash if they are in different blocks and one
+has the scope ``.cta`` (``atomicAdd_block``). In shared memory a volatile access is strong only in a kernel
+with a fence, and only towards other warps: without a fence, volatile accesses are the old warp-synchronous
+style without ``syncwarp``, which is a race.
 
-A plain load of the value that a compare-and-swap then expects counts as strong: a wrong guess costs another
-turn. numba makes the atomics of it that the hardware has not.
+A plain load whose value is then expected by a compare-and-swap counts as strong, because a wrong value only
+makes the loop try again. numba makes such loops for atomics that the hardware does not have.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ RELEASE = {"release", "acq_rel"}
 
 @dataclass(frozen=True)
 class Kind:
-    """``name`` is a key of ``CLASHES``. ``releases``: the scope of the fence that the access brings along,
-    "cta", "wide", or "" without one.
+    """The kind of an access: ``name`` is a key of ``CLASHES``; ``releases`` is the scope of its release
+    semantics, "cta", "wide" (beyond the block), or "" if it has none.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Kind:
 
 
 def kind_of(program, site: int, what: str, space: str) -> Kind:
-    """The kind of an access, ``what`` as observers are told: "read", "write" or "atomic"."""
+    """The kind of an access; ``what`` is "read", "write" or "atomic", as in ``Observer.accessed``."""
     instr = program.sites[site]
     if id(instr) in program.guesses:
         return Kind(STRONG_READ)

@@ -1,26 +1,27 @@
-"""Races: two threads touch a word, one of them writes, and nothing puts one before the other.
+"""The race detector: two threads access a word, at least one writes, and neither access happens before the
+other.
 
 ``kinds`` says which accesses clash, ``vector_clocks`` which happen before others. A race in shared memory
-stops the launch. In global memory it is a warning, as programs exist that live with it: blocks run in any
-order on a GPU, so such a kernel may give one result here and another there.
+stops the launch. In global memory it is a warning, because some working programs have benign races; blocks
+run in any order on a GPU, so the result of such a kernel may differ from the engine's.
 
-Shadow memory keeps for each cell and kind of access two of the threads that touched it: the last, and of the
-others one that is furthest from it (in another block, else another warp) and not ordered before it. While a
-kernel has only barriers of whole blocks, barriers of the grid and ``syncwarp``, that is enough to find each
-race; with flags a race with a third thread may be missed.
+Shadow memory keeps two accesses for each cell and kind of access: the last, and one by the most distant other
+thread (in another block, else in another warp) that is not ordered before it. This finds every race in
+kernels that synchronise with whole-block barriers, grid barriers and ``syncwarp`` alone; with flags, a race
+with a third thread may be missed.
 
-Shadow memory is made at the first access that may clash with another. Before that, a list of requests is
-enough: reads alone or atomics alone, or accesses by which each cell belongs to one thread. So correct tiled
-kernels pay almost nothing. Of global memory only arrays that the kernel's stores and atomics can reach are
-watched (``ptx.stored``).
+Shadow memory is allocated at the first access that may clash with an earlier one. Before that a list of
+requests is enough: only reads, only atomics, or accesses in which each cell belongs to one thread. So correct
+tiled kernels pay almost nothing. In global memory only arrays that the kernel's stores and atomics can reach
+are watched (``ptx.stored``).
 
-Writing the value that is there already is benign: in shared memory to other writers, in global memory to all.
-In a launch with flags a plain access to a word that others access strongly counts as strong: so locks are
-opened and flags reset by hand.
+Writing the value that is already there is benign: towards other writers in shared memory, towards all
+accesses in global memory. In a launch with flags, a plain access to a word that others access strongly counts
+as strong, because programs unlock a lock or reset a flag by a plain store.
 
-With ``replicas`` threads may hold one element of a tensor together, as Triton's do: all read it, and in
-shared memory all write it with one instruction, in global memory one does. What each of them computed may
-differ in its last bit, where the compiler fused a product with one side of a sum.
+With ``replicas``, several threads may hold the same element of a tensor, as in Triton: all of them read it;
+in shared memory all write it by one instruction, in global memory one of them does. Their values may differ
+in the last bit, if the compiler fused one of them into an FMA.
 """
 
 from __future__ import annotations
@@ -50,20 +51,19 @@ from warplab.simt.sanitizer.kinds import (
 from warplab.simt.sanitizer.vector_clocks import THREAD, THREAD_BITS, Clocks, warp_of
 from warplab.simt.sanitizer.visits import Visits
 
-SPAN = 4  # a request that spans this many cells a lane is checked for double use by marking its cells
-LONGEST_LOG = 1 << 24  # lanes
+SPAN = 4  # cells a lane that a request may span to be checked for cells used twice by marking its cells
+LONGEST_LOG = 1 << 24  # lanes of the requests in a list before it is replaced by shadow memory
 
 
 class GlobalConflict(UserWarning):
-    """Two threads touch one word of global memory in a launch, one writes,
-    and nothing says who comes first.
-    """
+    """Two threads of a launch access one word of global memory, one writes, and nothing orders the two."""
 
 
 @dataclass(slots=True)
 class Touch:
-    """One request: ``width`` bytes a lane, from addresses plus a constant ``offset`` on, and when. ``start``
-    is the thread of lane 0. The bytes lie between ``low`` and ``high``, of shared memory within its block.
+    """One request at a ``time`` of the clocks: ``width`` bytes a lane, at the addresses of ``access`` plus
+    ``offset``. ``start`` is the number of lane 0's thread in the grid. All bytes are in [``low``, ``high``),
+    counted within the block for shared memory.
     """
 
     site: int
@@ -99,7 +99,7 @@ class Touch:
         return same_access or _same(self.at, other.at)
 
     def is_distinct(self) -> bool:
-        """Whether each lane's bytes are its own; False also where that would be dear to find out."""
+        """Whether no two lanes access the same bytes; False also where finding out would cost too much."""
         lanes, offsets, key = self.lanes.size, self.access.offset, ("distinct", self.width)
         if lanes == 1 or offsets.size == 1:
             return lanes == 1
@@ -109,7 +109,7 @@ class Touch:
         return pattern[key]
 
     def _marks(self) -> bool:
-        """The same by marking the cells that are touched, where they lie close together."""
+        """``is_distinct`` by marking the accessed cells, if they are close together and aligned."""
         offsets, low = self.access.offset, int(self.access.offset.min())
         span = (int(offsets.max()) - low) // self.width + 1
         if span > SPAN * self.lanes.size or (self.access.bits | self.offset) & (self.width - 1):
@@ -121,8 +121,8 @@ class Touch:
 
 @dataclass
 class Conflict:
-    """The first conflict in global memory between two source lines, ``count`` of how many words there were,
-    where the later access stands, and what the two threads did.
+    """The first conflict in global memory between two source lines: its ``text``, the ``file`` and ``line``
+    of the later access, and what the two threads did. ``count``: how many such conflicts there were.
     """
 
     text: str
@@ -139,20 +139,22 @@ class Conflict:
 
 
 class Races(Observer):
-    """Observer that raises SharedRace. ``found_all`` after the launch: one Conflict for each pair of source
-    lines whose accesses to global memory race. ``values_mattered``: whether that depends on written values.
+    """Observer that raises SharedRace. After the launch, ``found_all`` has one Conflict for each pair of
+    source lines whose accesses to global memory race. ``values_mattered``: whether the findings depend on
+    written values, so that another launch of the same kernel may have others.
     """
 
     def __init__(self, replicas: bool = False):
         self.replicas = replicas
         self.clocks = Clocks()
         self.values_mattered = False
-        self.shadows: dict[int, Shadow | None] = {}  # by the base of the region, 0: shared memory
+        # by the base of the region, 0 for shared memory; None: nothing can clash there
+        self.shadows: dict[int, Shadow | None] = {}
         self.kinds: dict[tuple[int, str, str], Kind] = {}
         self.found: dict[frozenset[str], Conflict] = {}
-        self.visits: Visits | None = None  # of a chunk's threads to other blocks of their clusters
-        self.written: set[int] | None = None  # bases of the regions to be watched, None: all
-        self.looked_up = False
+        self.visits: Visits | None = None  # those of the running chunk of blocks
+        self.written: set[int] | None = None  # bases of the regions that the kernel can write, None: all
+        self.looked_up = False  # whether ``written`` has been determined
 
     @property
     def found_all(self) -> list[Conflict]:
@@ -206,7 +208,7 @@ class Races(Observer):
         kind = self.kinds.get((site, what, space))
         if kind is None:
             kind = self.kinds[site, what, space] = kind_of(machine.program, site, what, space)
-        if space == "cluster":  # what is strong behind a fence is a flag, and somebody waits for it
+        if space == "cluster":  # a strong access after a fence is a flag, for which some thread waits
             visits = self._visits_of(machine)
             visits.add(group, site, access, offset, lasts=not (kind.strong and clocks.fenced))
         if kind.releases:
@@ -239,7 +241,7 @@ class Races(Observer):
         return shadow
 
     def at_flags(self, machine, touch: Touch, way: str) -> None:
-        """Strong accesses. ``way``: "load", "store" or "atomic"."""
+        """Tell the clocks of strong accesses to flags. ``way``: "load", "store" or "atomic"."""
         region, word = touch.region, touch.at >> 2
         if region is machine.shared:
             word = -1 - word - (machine.first_block * machine.shared_stride >> 2)
@@ -249,7 +251,10 @@ class Races(Observer):
             self.clocks.at_flags(word + part, touch.thread, reads=way != "store", writes=way != "load")
 
     def report(self, machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int):
-        """A race of the lane's thread now with the rival's, whose kind of access and site are ``there``."""
+        """Report a race of ``lane`` with an earlier access ``there`` (kind, site) by the thread ``rival``.
+
+        ``count``: lanes that race. Raises SharedRace in shared memory, else notes a Conflict.
+        """
         if touch.region is machine.shared:
             _refuse(machine, touch, lane, rival, there, count)
         self.values_mattered = True
@@ -272,7 +277,7 @@ class Races(Observer):
         self.found[key].count += count
 
     def _advice(self, machine, touch: Touch, thread: int, rival: int, there: tuple[str, int]) -> str:
-        """What to do about a conflict, in the words of the kernel's language."""
+        """What to do about a conflict, in the terms of the kernel's language."""
         where, size = machine.program.line_of_site(touch.site), machine.launch.threads
         barrier, atomic, fence = barrier_at(where), "cuda.atomic", "cuda.threadfence()"
         if self.replicas:
@@ -298,26 +303,26 @@ class Races(Observer):
 
 
 class Shadow:
-    """Who touched a region: a list of requests, then shadow memory."""
+    """The accesses to a region: first a list of requests (``log``), then shadow memory."""
 
     def __init__(self, races: Races, machine, region: Region):
         self.races, self.machine, self.region = races, machine, region
         self.shared = region is machine.shared
         self.unit = cell_size(machine.program, widest=4 if self.shared else 8)
         self.shift = self.unit.bit_length() - 1
-        # by kind of access and cell: ``time << 32 | thread`` of the last, and of another; 0: nobody
+        # by kind of access and cell: ``time << 32 | thread`` of the last access and of another; 0: none
         self.last: dict[str, np.ndarray] = {}
         self.other: dict[str, np.ndarray] = {}
         self.start()
 
     def start(self) -> None:
-        """All accesses so far happen before all that follow."""
+        """Forget all accesses so far, because they happen before all that follow."""
         self.log: list[Touch] = []
-        self.logged: set[str] = set()  # kinds
+        self.logged: set[str] = set()  # names of the kinds of access in the list
         self.seen: set[tuple] = set()
         self.low = self.high = self.kept = 0
         self.site_at: dict[int, int] = {}  # by time
-        self.has_log = True  # and no shadow memory
+        self.has_log = True  # no shadow memory yet
 
     def add(self, touch: Touch) -> None:
         if self.has_log:
@@ -330,7 +335,7 @@ class Shadow:
         self._enter(touch)
 
     def _is_harmless(self, touch: Touch) -> bool:
-        """Whether a request cannot clash with those of the list, which it joins."""
+        """Append a request to the list and return True, if it cannot clash with those in the list."""
         if self.kept > LONGEST_LOG:
             return False
         name, clashes = touch.kind.name, CLASHES[touch.kind.name]
@@ -380,7 +385,7 @@ class Shadow:
         return [first + part if part else first for part in range(max(1, touch.width // self.unit))]
 
     def _enter(self, touch: Touch) -> None:
-        """Check one request against all before it and within itself, then record it."""
+        """Check a request against all earlier ones and its lanes against each other, and record it."""
         cells, clocks = self._cells(touch), self.races.clocks
         if clocks.fenced and touch.kind.name == WRITE and all(map(self._is_strong_elsewhere, cells)):
             touch.kind = Kind(STRONG_WRITE)
@@ -396,12 +401,12 @@ class Shadow:
                     self._compare_within(touch, cell, lost, part)
 
     def _is_strong_elsewhere(self, cell: np.ndarray) -> bool:
-        """Whether each cell has been accessed strongly: it is a flag, lock or counter."""
+        """Whether each cell has been accessed strongly, so that it is a flag, lock or counter."""
         strong = [self.last[name][cell] > 0 for name in STRONG_KINDS if name in self.last]
         return bool(strong) and bool(np.logical_or.reduce(strong).all())
 
     def _compare(self, touch: Touch, cell: np.ndarray, name: str, part: int) -> None:
-        """Report the lanes that race with earlier accesses of a kind."""
+        """Report the lanes that race with earlier accesses of the kind ``name``."""
         clocks = self.races.clocks
         if clocks.fenced and not touch.kind.strong and name in STRONG_KINDS:
             return
@@ -429,7 +434,7 @@ class Shadow:
             self.races.report(self.machine, touch, i, who, there, found.size)
 
     def _races(self, touch: Touch, thread, token, name: str, part: int) -> np.ndarray:
-        """Whether each lane's access races with the earlier one that its token names."""
+        """Whether each lane's access races with the earlier one in ``token`` (``time << 32 | thread``)."""
         launch, clocks = self.machine.launch, self.races.clocks
         rival, time = token & THREAD, token >> THREAD_BITS
         race = (token > 0) & ~clocks.ordered(launch, thread, rival, time)
@@ -438,7 +443,7 @@ class Shadow:
         same_block = thread // launch.threads == rival // launch.threads
         if touch.kind.name in VOLATILES and name in VOLATILES:
             race &= warp_of(thread, launch.threads) == warp_of(rival, launch.threads)
-        elif touch.kind.strong and name in STRONG_KINDS:  # one holds for its block only
+        elif touch.kind.strong and name in STRONG_KINDS:  # they clash, so one has the scope .cta
             race &= ~same_block
         if clocks.fenced and touch.kind.strong and name == WRITE:
             by_hand = race & clocks.has_fenced(rival)
@@ -457,7 +462,7 @@ class Shadow:
         return race
 
     def _compare_within(self, touch: Touch, cell: np.ndarray, lost: np.ndarray, part: int) -> None:
-        """Report the lanes ``lost`` whose cell a later lane of the same request wrote too."""
+        """Report races within a request: ``lost`` are the lanes whose cell a later lane wrote as well."""
         name, size = touch.kind.name, self.machine.launch.threads
         winner = self.last[name][cell[lost]] & THREAD
         if name == WRITE:
@@ -473,8 +478,8 @@ class Shadow:
             self.races.report(self.machine, touch, i, rival, (name, touch.site), int(np.count_nonzero(race)))
 
     def _record(self, touch: Touch, cells: Iterable[np.ndarray]) -> list[np.ndarray]:
-        """Note who touches the cells. Returns, for each part of the access, the lanes whose cell a later lane
-        of the request touches too.
+        """Record a request in shadow memory. Returns, for each part of the access, the lanes whose cell a
+        later lane of the request accesses as well.
         """
         name = touch.kind.name
         if name not in self.last:
@@ -502,7 +507,9 @@ class Shadow:
         return doubles
 
     def _distance(self, token: np.ndarray, later: np.ndarray) -> np.ndarray:
-        """0: nobody, or ordered before a later access; else 1 in one warp, 2 in one block, 3 in two."""
+        """How far the threads of two accesses are apart: 1 in one warp, 2 in one block, 3 in two blocks; 0 if
+        ``token`` is empty or ordered before ``later``.
+        """
         launch, size = self.machine.launch, self.machine.launch.threads
         rival, thread = token & THREAD, later & THREAD
         out = 1 + (thread // size != rival // size).astype(np.int8)
@@ -511,7 +518,7 @@ class Shadow:
         return np.where(done, 0, out)
 
     def _value(self, touch: Touch, part: int) -> tuple[int, int]:
-        """Which of the values that the request writes lies in a part of it, and its bytes."""
+        """(index in ``touch.values``, bytes of that value) of the value that a part of the request writes."""
         count, parts = len(touch.values), max(1, touch.width // self.unit)
         return part * count // parts, touch.width // count
 
@@ -521,13 +528,13 @@ class Shadow:
         return np.broadcast_to(touch.values[number].view(f"u{width}"), touch.lanes.shape)
 
     def _changes(self, touch: Touch, part: int) -> np.ndarray:
-        """Whether each lane writes something else than is there."""
+        """Whether each lane's value differs from the one in memory."""
         number, width = self._value(touch, part)
         return self._bits(touch, part) != self.region.view(f"u{width}")[touch.at // width + number]
 
 
 def _refuse(machine, touch: Touch, lane: int, rival: int, there: tuple[str, int], count: int) -> None:
-    """Raise SharedRace; ``rival`` -1: several threads."""
+    """Raise SharedRace, with the arguments of ``report``; ``rival`` is -1 for several threads."""
     program, (did, site), instr = machine.program, there, machine.program.sites[touch.site]
     here, before = program.line_of_site(touch.site), program.line_of_site(site)
     byte = int(touch.at[lane]) % machine.shared_stride
@@ -562,12 +569,12 @@ def _same(known: np.ndarray, new: np.ndarray) -> bool:
 
 
 def barrier_at(where: str) -> str:
-    """What the barrier of a block is called in the language of a line, "kernel.cu:7" or "cell:7"."""
+    """The name of the block's barrier in the language of a source line, such as "kernel.cu:7" or "cell:7"."""
     return "__syncthreads()" if ".cu:" in where else "cuda.syncthreads()"
 
 
 def cell_size(program, widest: int = 4) -> int:
-    """Bytes of the cells that memory is watched in: ``widest``, or the narrowest access of the program."""
+    """Bytes of a cell of shadow memory: the program's narrowest access, but at most ``widest``."""
     return min(widest, program.narrowest)
 
 
@@ -585,7 +592,7 @@ def _written_regions(machine) -> set[int] | None:
 
 
 def _region_of(machine, name: str, offset: int):
-    """The region that a variable is, or that a pointer among the parameters leads to; None: not global."""
+    """The region of a variable, or of a pointer among the parameters; None if it is not global memory."""
     region = machine.program.globals.get(name)
     if region is None and name in machine.launch.params:
         value = machine.launch.params[name][offset : offset + 8]

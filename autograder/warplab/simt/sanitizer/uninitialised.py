@@ -1,18 +1,18 @@
-"""Uses of uninitialised values: shared or local memory that no thread has written in this launch, and
-shuffles from lanes that take no part. On a GPU they give whatever was there before.
+"""Refuses uses of uninitialised values: shared or local memory that no thread has written in this launch, and
+values that a shuffle gets from absent lanes. On a GPU they are whatever was there before.
 
-Reading such a value is no error: kernels read a tile beyond its edge, or a lane that the last ``shfl`` does
-not need, and discard what they found. So the value is tracked (taint), lane by lane, through moves,
-arithmetic, choices, exchanges within a warp, and shared and local memory. It is an error where it decides a
-branch or a vote, is an address, feeds an atomic or a function, is printed, or is stored to global memory.
+Reading such a value is no error: kernels read beyond the edge of a tile, or from a lane whose value they do
+not need, and discard it. So the value is tainted, lane by lane, through moves, arithmetic, selections,
+exchanges within a warp, and shared and local memory. It is an error if a tainted value decides a branch or a
+vote, is an address, feeds an atomic or a function, is printed, or is stored to global memory.
 
 A result is tainted if an operand is, unless the other operand alone decides it (``and`` with zero, the other
-side of a ``selp``). Instructions of a whole warp that mix its lanes taint the results of all of them. The
-read itself is the error where the load is not a plain one (``ldmatrix``, ``wmma.load``), where an atomic
-computes with the memory (an exchange does not, and its result is tracked), and in a kernel that calls itself.
+side of a ``selp``). Warp-wide instructions that mix lanes taint the results of all lanes. The read itself is
+the error if the load is not a plain one (``ldmatrix``, ``wmma.load``), if an atomic computes with the memory
+(an exchange does not, so its result is tainted instead), and in a kernel with recursive functions.
 
-Tracking costs nothing before the first such read: its result is an array of another class (``engine.taint``),
-which the generated code takes along.
+Tracking costs nothing before the first such read: a tainted value is an array of a subclass
+(``engine.taint``), which propagates itself through the generated code.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import registers_read
 from warplab.simt.sanitizer.races import barrier_at, cell_size
 
-# The origin of an uninitialised value in one int64: the site of its load, the memory, the lane and the byte;
-# 0: the value is initialised.
+# The origin of an uninitialised value in one int64: the site of its load, shared or local, the lane and the
+# byte. 0: the value is initialised.
 LANE_BITS = BYTE_BITS = 22
 SITE_SHIFT, LOCAL_BIT = LANE_BITS + BYTE_BITS + 1, 1 << LANE_BITS + BYTE_BITS
 DISCARDING = ("and", "or", "mul", "mad", "setp", "set", "lop3", "shf", "addc", "subc", "madc")
@@ -41,13 +41,13 @@ class InitialisationCheck(Observer):
     """Observer that raises UninitialisedRead at the first use of an uninitialised value."""
 
     def __init__(self):
-        self.deciders: set[str] = set()  # registers that may have decided to discard uninitialised values
+        self.deciders: set[str] = set()  # registers whose values may have made a result untainted
         self.tracks = False  # whether an uninitialised value has been read
         self._forget()
 
     def _forget(self):
-        self.written: dict[str, np.ndarray] = {}  # by memory: whether a cell holds an initialised value
-        self.stored: dict[str, np.ndarray] = {}  # and the origin of one that does not, if somebody wrote it
+        self.written: dict[str, np.ndarray] = {}  # by state space: whether a cell holds an initialised value
+        self.stored: dict[str, np.ndarray] = {}  # by state space: the origin of a cell's tainted value, or 0
         self.unit = 4
 
     def done(self, machine):
@@ -67,7 +67,7 @@ class InitialisationCheck(Observer):
             self.written[space] = np.zeros(size // self.unit + 1, bool)
         written, origins = self.written[space], None
         if what != "write":
-            # what is written stays so: a loop's next read need not be looked up, unless values are tracked
+            # a written cell stays written: the access is not checked again, unless tainted values exist
             key = ("written", offset, width)
             if self.tracks or key not in access.pattern:
                 parts = self._parts(access, offset, width)
@@ -111,7 +111,7 @@ class InitialisationCheck(Observer):
         return [first + part if part else first for part in range(max(1, width // self.unit))]
 
     def _origins(self, group, site, access, offset, space, what, parts, known) -> list[np.ndarray]:
-        """Of each part that a group reads the origins, a lane each; some are uninitialised."""
+        """The origins of each part of a read, one a lane, of which at least one is uninitialised."""
         program = self.machine.program
         at = np.broadcast_to(access.within + offset, group.lanes.shape)
         code = (site + 1 << SITE_SHIFT) | (LOCAL_BIT if space == "local" else 0)
@@ -133,7 +133,7 @@ class InitialisationCheck(Observer):
         return self.stored[space]
 
     def discards(self) -> None:
-        """A value in the block that runs decides that an uninitialised one is discarded."""
+        """Note the ``deciders`` of the running basic block: a tainted operand did not taint its result."""
         for instr in self.machine.running.instrs:
             if instr.opcode == "selp":
                 self.deciders.add(instr.operands[3].name)
@@ -151,7 +151,7 @@ class InitialisationCheck(Observer):
         return self.machine.program.sites[site]
 
     def raise_for(self, origin: int, use: str) -> NoReturn:
-        """Raise UninitialisedRead of the value that comes from ``origin``."""
+        """Raise UninitialisedRead for the value with this ``origin``; ``use`` ends the sentence."""
         machine = self.machine
         at, lane = origin & (1 << BYTE_BITS) - 1, origin >> BYTE_BITS & (1 << LANE_BITS) - 1
         site, reader = (origin >> SITE_SHIFT) - 1, machine.thread_name(lane)

@@ -1,18 +1,18 @@
-"""Happens-before: which accesses come before what a thread does next.
+"""Vector clocks: which accesses happen before what a thread does next.
 
-Every access has a moment, a number that counts up through the launch. While a kernel has only barriers of
-whole blocks, barriers of the grid and ``syncwarp``, the moment of the last of each orders all accesses. From
-the first fence, arrival at an mbarrier or barrier of some threads on there are vector clocks too: ``knows[a,
-b]`` is the moment until which the accesses of actor ``b`` happen before what actor ``a`` does next. An
-*actor* is a thread; in launches of more than ``MOST`` threads it is a warp, then a block, then several
-blocks.
+Every access has a time, a number that grows through the launch. As long as a kernel has only whole-block
+barriers, grid barriers and ``syncwarp``, the time of the last of each orders all accesses. From the first
+fence, arrival at an mbarrier or barrier of some threads on there are vector clocks too: accesses of actor
+``b`` until the time ``knows[a, b]`` happen before what actor ``a`` does next. An *actor* is a thread; in
+launches of more than ``MOST`` threads it is a warp, else a block, else several blocks.
 
 A *flag* is an address of atomics and other strong accesses. A strong write by a thread that has fenced
-*releases* there what the thread knows, and its own accesses up to the fence; a strong read *acquires* it.
+*releases*: it leaves at the flag the thread's clock, with its own accesses up to the fence. A strong read
+*acquires* that clock.
 
-Where this departs from the PTX memory model it orders more, so that an error of it is a race that is missed
-and no false alarm: what one thread of an actor does counts for all; a reader needs no fence; threads that
-meet share their fences; a release stays at its flag.
+Where this departs from the PTX memory model, it orders more, so that it may miss a race but gives no false
+alarm: what one thread of an actor does counts for all its threads; a reader needs no fence; threads that meet
+share their fences; a released clock stays at its flag.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Clocks:
 
     def __init__(self):
         self.now = 1
-        self.synchronised = 0  # events that may order anything, so far
+        self.synchronised = 0  # number of events so far that may order accesses
         self.grid_barrier_at = self.barrier_at = 0
         self.warp_barrier_at: np.ndarray | None = None
         self.follows = False  # whether there are vector clocks
@@ -51,7 +51,7 @@ class Clocks:
         return out
 
     def begin(self, launch) -> None:
-        """Vector clocks, from now on."""
+        """Create the vector clocks, if they do not exist yet."""
         if self.follows:
             return
         self.follows, self.size = True, launch.threads
@@ -67,7 +67,8 @@ class Clocks:
         self.block = actors // self.per_block
         self.knows = np.full((actors.size, actors.size), self.grid_barrier_at, np.int32)
         self.fence_at = {wide: np.zeros(actors.size, np.int32) for wide in (False, True)}
-        self.flags: dict[Hashable, dict[int, np.ndarray]] = {}  # by block, or for any, what was released
+        # flag -> block that may acquire it, or ANY_BLOCK -> the released clock
+        self.flags: dict[Hashable, dict[int, np.ndarray]] = {}
         self._met_in_blocks(self.barrier_at)
         if self.warp_barrier_at is not None and self.threads_each == 1:
             warp = warp_of(actors, self.size)
@@ -90,7 +91,7 @@ class Clocks:
             self._met_in_blocks(self.now)
 
     def _met_in_blocks(self, moment: int) -> None:
-        """The threads of each block met at a moment."""
+        """The threads of each block met at the time ``moment``."""
         shape = self.block.size // self.per_block, self.per_block
         self.knows = np.repeat(self.knows.reshape(*shape, -1).max(axis=1), self.per_block, axis=0)
         self.knows[self.block[:, None] == self.block] = moment
@@ -131,7 +132,7 @@ class Clocks:
             fence_at[actors] = fence_at[actors].max()
 
     def fence(self, launch, thread: np.ndarray, wide: bool) -> None:
-        """``wide``: it reaches other blocks."""
+        """Threads fence; ``wide``: the fence's scope reaches other blocks."""
         self.begin(launch)
         self.fenced = True
         self.synchronised += 1
@@ -142,7 +143,7 @@ class Clocks:
         return self.fence_at[False][self._actor(thread)] > 0
 
     def at_flags(self, address: np.ndarray, thread: np.ndarray, reads: bool, writes: bool) -> None:
-        """Strong accesses by threads, to one address each."""
+        """Strong accesses, one address a thread; they acquire if they read, and release if they write."""
         self.synchronised += 1
         actors = self._actor(thread)
         if not self.flags and not (writes and self.fence_at[False][actors].any()):
@@ -157,8 +158,8 @@ class Clocks:
                     self._release(flag, block, near, self.fence_at[False], reads)
 
     def arrive(self, launch, thread: np.ndarray, phase: np.ndarray, relaxed: bool = False) -> None:
-        """Each thread arrives in a phase of an mbarrier, which releases all that it did before, or if it is
-        ``relaxed`` what it did before its fence.
+        """Each thread arrives in a phase of an mbarrier, which releases all its accesses so far, or if it is
+        ``relaxed`` those before the thread's last fence.
         """
         self.begin(launch)
         self.synchronised += 1
@@ -167,28 +168,28 @@ class Clocks:
             self._release(("phase", number), ANY_BLOCK, actors, until)
 
     def wait(self, launch, thread: np.ndarray, phase: np.ndarray) -> None:
-        """Each thread has waited for a phase."""
+        """Each thread has waited for a phase of an mbarrier, which acquires what its arrivals released."""
         self.begin(launch)
         self.synchronised += 1
         for number, actors in _by_value(phase, self._actor(thread)):
             self._acquire(("phase", number), actors)
 
     def known_of_block(self, launch, block: int, rival: np.ndarray) -> np.ndarray:
-        """Until which moment what each ``rival`` did happens before what some thread of a block does next."""
+        """The time until which each ``rival``'s accesses happen before the next of some thread of a block."""
         if not self.follows:
             return np.full(rival.shape, self.grid_barrier_at)
         own = self.block == block // self.blocks_each
         return self.knows[own].max(axis=0)[self._actor(rival)]
 
     def has_heard_of(self, thread: np.ndarray, block: np.ndarray) -> np.ndarray:
-        """Whether anything says to each thread that a block has begun."""
+        """Whether the beginning of a block happens before what each thread does next."""
         if not self.follows:
             return np.full(thread.shape, self.grid_barrier_at > 0)
         said = self.knows[self._actor(thread)] > 0
         return (said & (self.block == block[:, np.newaxis] // self.blocks_each)).any(axis=1)
 
     def take_over(self, thread: np.ndarray, rival: np.ndarray) -> None:
-        """Each thread acquires what its rival released by a plain store behind a fence."""
+        """Each thread acquires what its rival released by a plain store after a fence."""
         for one, other in set(zip(self._actor(thread).tolist(), self._actor(rival).tolist())):
             fence_at = self.fence_at[bool(self.block[one] != self.block[other])]
             self._release("by hand", ANY_BLOCK, np.array([other]), fence_at)
@@ -196,9 +197,10 @@ class Clocks:
             self.flags.pop("by hand", None)
 
     def _release(self, flag: Hashable, reaches: int, actors: np.ndarray, until: np.ndarray, in_turn=False):
-        """Leave at a flag what actors know, and what each did ``until`` a moment; 0: it releases nothing.
+        """Leave the actors' clocks at a flag, each with its own accesses ``until`` a time; 0: nothing.
 
-        ``in_turn``: each of them acquires what those before it release.
+        ``reaches``: the block that may acquire it, or ANY_BLOCK. ``in_turn``: each actor acquires what those
+        before it release, as atomics on one address do.
         """
         known = self.knows[actors]
         known[np.arange(actors.size), actors] = until[actors]
@@ -217,13 +219,13 @@ class Clocks:
 
 
 def warp_of(thread: np.ndarray, size: int) -> np.ndarray:
-    """The number of a thread's warp in the grid, for blocks of ``size`` threads."""
+    """The numbers of threads' warps in the grid, for blocks of ``size`` threads."""
     return thread // size * -(-size // 32) + thread % size // 32
 
 
 def _by_value(values: np.ndarray, actors: np.ndarray):
-    """Each value, with the actors that have it."""
-    if not values.size:  # the mask of a syncwarp may name nobody
+    """(value, the actors that have it) for each distinct value."""
+    if not values.size:  # the member mask of a syncwarp may be empty
         return
     if (values == values[0]).all():
         yield int(values[0]), np.unique(actors)

@@ -1,9 +1,9 @@
-"""Visits: accesses to the shared memory of other blocks of a cluster, which must be there.
+"""Visits: accesses to the shared memory of other blocks of a cluster, and whether it exists at that time.
 
-A block's shared memory exists from when the block begins until its last thread leaves. So whoever reaches for
-it must know that the block has begun, and some thread of the block must know of the access before the block
-ends (CUDA C++ Programming Guide, "Distributed Shared Memory"). A barrier of the cluster says both, also with
-relaxed arrivals, as programs end with.
+A block's shared memory exists from the block's beginning until its last thread leaves. So the beginning of
+the block must happen before a visit, and the visit must happen before the block's end (CUDA C++ Programming
+Guide, "Distributed Shared Memory"). A barrier of the cluster orders both, even with relaxed arrivals, with
+which compilers end such kernels.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from warplab.simt.sanitizer.vector_clocks import Clocks
 
 
 class Visits:
-    """The visits in a chunk of blocks, of each thread the last to each rank of its cluster."""
+    """The visits in a chunk of blocks: for each thread, the last one to each rank of its cluster."""
 
     def __init__(self, machine, clocks: Clocks):
         self.machine, self.clocks = machine, clocks
@@ -23,9 +23,9 @@ class Visits:
         self.site_at: dict[int, int] = {}
 
     def add(self, group, site: int, access, offset: int, lasts=True) -> None:
-        """The group's lanes visit where they access. ``lasts``: the block must know of it before it leaves.
+        """Record the visits of a group's access. ``lasts``: a visited block must not leave before the visit.
 
-        Raises ClusterMisuse if a block has left, or nothing says that it has begun.
+        Raises ClusterMisuse if a visited block has left, or its beginning does not happen before the visit.
         """
         machine, clocks, size = self.machine, self.clocks, self.machine.cluster_size
         clocks.now += 1
@@ -48,10 +48,10 @@ class Visits:
             heard |= hosts == machine.block_of_lane[lanes]
             if not heard.all():
                 i = int(np.flatnonzero(~heard)[0])
-                self._refuse(lanes[i], int(hosts[i]), site, "and nothing says that this block has begun")
+                self._refuse(lanes[i], int(hosts[i]), site, "which may not have begun yet")
 
     def leave(self, blocks) -> None:
-        """Blocks end. Raises ClusterMisuse if one takes along memory that is in use."""
+        """Blocks end. Raises ClusterMisuse if a visit to one of them does not happen before its end."""
         machine, size = self.machine, self.machine.cluster_size
         for block in blocks.tolist():
             start = (block - block % size) * machine.launch.threads
@@ -68,7 +68,7 @@ class Visits:
             late = np.flatnonzero(late)
             if late.size:
                 guest = int(guests[late[0]])
-                said = "which nothing keeps from leaving the kernel before"
+                said = "which may leave the kernel before this access"
                 self._refuse(guest + start, block, self.site_at[int(when[guest])], said)
 
     def _refuse(self, lane: int, host: int, site: int, why: str):
