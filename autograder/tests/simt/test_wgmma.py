@@ -176,7 +176,7 @@ def test_what_the_manual_allows_is_silent(body):
         ),
         (
             MULTIPLY + "COMMIT; WAIT(0);",
-            "is the first of its warp group, and no wgmma.fence stands before it",
+            "is the first of its warp group, and there is no wgmma.fence before it",
         ),
         (f"FENCE; {MULTIPLY} {NARROW} COMMIT; WAIT(0);", "that a product of another shape used at k.cu:"),
         (

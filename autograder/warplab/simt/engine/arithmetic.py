@@ -1,7 +1,7 @@
-"""Arithmetic of integers, float32 and float64, as NumPy.
-A function here makes the handler of a row of the table.
+"""Handlers of arithmetic on integers, float32 and float64, which emit NumPy code.
 
-A handler gets the code being generated (``translate.Translator``) and the instruction.
+A handler gets the code being generated (``translate.Translator``) and the instruction; most functions here
+make one for a row of the table.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from warplab.simt.ptx.ptx_types import dtype_of, unsigned
 
 
 def finished(instr, expression: str) -> str:
-    """The expression of a float's result: no subnormal where the instruction says ``.ftz``, and clamped to
-    [0, 1] where it says ``.sat``.
-    """
+    """The expression of a float result: subnormals flushed with ``.ftz``, clamped to [0, 1] with ``.sat``."""
     if "ftz" in instr.mods:
         expression = f"numeric.flush({expression})"
     return f"numeric.saturate({expression})" if "sat" in instr.mods else expression
 
 
 def flushed(instr, expression: str) -> str:
-    """The expression of a float's operand, no subnormal where the instruction says ``.ftz``."""
+    """The expression of a float operand, with subnormals flushed if the instruction has ``.ftz``."""
     return f"numeric.flush({expression})" if "ftz" in instr.mods else expression
 
 
 def places_in(template: str) -> int:
-    """How many sources a template takes."""
+    """The number of sources in a template."""
     return len(set(re.findall(r"\{(\d)\}", template)))
 
 
 def sources_of(code, instr, dtypes: list[str]) -> list[str]:
-    """Expressions of the operands after the destination, of which there must be one for each dtype."""
+    """Expressions of the operands after the destination, one for each of the ``dtypes``."""
     sources = instr.operands[1:]
     if len(sources) != len(dtypes):
         raise code.unsupported(instr, "number of operands")
@@ -40,9 +38,9 @@ def sources_of(code, instr, dtypes: list[str]) -> list[str]:
 
 
 def elementwise(template: str, kinds: str = "", result: str = "="):
-    """An instruction without roundings: ``{0}``, ``{1}`` ... are its sources. ``kinds`` and ``result`` are
-    dtypes: "=" the type that the instruction names, and so are all sources without ``kinds``; "u=" the
-    unsigned one as wide.
+    """The handler of an instruction without rounding modes; ``{0}``, ``{1}`` ... in the template are its
+    sources. ``kinds`` are the dtypes of the sources (default: all "="), ``result`` that of the result: "=" is
+    the instruction's type, "u=" the unsigned type of the same width.
     """
     names = kinds.split() or ["="] * places_in(template)
 
@@ -57,14 +55,14 @@ def elementwise(template: str, kinds: str = "", result: str = "="):
 
 
 def floats(template: str):
-    """A float instruction: ``template`` to nearest, ``rounding.compute`` in a direction (``.rz``,
-    ``.rm``, ``.rp``).
+    """The handler of a float instruction: ``template`` rounds to nearest, ``rounding.compute`` in a direction
+    (``.rz``, ``.rm``, ``.rp``).
     """
     places = places_in(template)
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
-        # ptxas takes rcp.rn.ftz.f64, the manual knows it not
+        # ptxas accepts rcp.rn.ftz.f64, which is not in the manual
         if dtype == "f8" and "ftz" in instr.mods and "approx" not in instr.mods:
             raise code.unsupported(instr, "modifier .ftz")
         x = sources_of(code, instr, [dtype] * places)
@@ -80,7 +78,7 @@ def floats(template: str):
 
 
 def extremum(name: str, instr, a: str, b: str) -> str:
-    """The expression of ``min`` or ``max`` of two floats: a NaN loses, unless ``.NaN`` says that it wins."""
+    """The expression of ``min`` or ``max`` of two floats; a NaN operand is ignored, but not with ``.NaN``."""
     function, nan_wins = f"numeric.{name}", "NaN" in instr.mods
     if "xorsign" in instr.mods:
         return f"numeric.of_magnitudes({function}, {a}, {b}, {nan_wins})"
@@ -88,7 +86,7 @@ def extremum(name: str, instr, a: str, b: str) -> str:
 
 
 def floats_smaller_or_larger(name: str):
-    """``min`` ("least") and ``max`` ("greatest") of floats."""
+    """The handler of ``min`` ("least") or ``max`` ("greatest") of floats."""
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
@@ -99,7 +97,7 @@ def floats_smaller_or_larger(name: str):
 
 
 def integers_smaller_or_larger(name: str):
-    """``min`` and ``max`` of integers, with ``.relu`` no less than 0."""
+    """The handler of ``min`` or ``max`` of integers; with ``.relu`` negative results become 0."""
 
     def handler(code, instr):
         dtype = dtype_of(instr.mods)
@@ -113,7 +111,7 @@ def integers_smaller_or_larger(name: str):
 
 
 def wrapping(operation: str):
-    """``add`` and ``sub`` of integers, which wrap."""
+    """The handler of ``add`` or ``sub`` of integers, which wrap without ``.sat``."""
     operator = {"add": "+", "sub": "-"}[operation]
 
     def handler(code, instr):
@@ -131,12 +129,14 @@ def wrapping(operation: str):
 
 
 def clamped(expression: str) -> str:
-    """The expression of an i8, clamped to an i4."""
+    """The expression of 64-bit integers, clamped to 32 bits."""
     return f"np.clip({expression}, -(1 << 31), (1 << 31) - 1).astype('i4')"
 
 
 def carried(operation: str, *, takes: bool):
-    """32-bit add, sub and mad with the carry flag: ``.cc`` sets it, the ``c`` forms (``takes``) add it in."""
+    """The handler of a 32-bit add, sub or mad with the carry flag: ``.cc`` sets it, and the forms addc, subc
+    and madc (``takes``) use it.
+    """
 
     def handler(code, instr):
         if dtype_of(instr.mods) not in ("i4", "u4"):
@@ -163,13 +163,13 @@ def carried(operation: str, *, takes: bool):
 
 
 def _wide_product(code, a, b, dtype: str) -> tuple[str, str]:
-    """The whole product of two integers and its dtype, twice as wide."""
+    """(expression of the whole product of two integers, its dtype, which is twice as wide)."""
     wide = f"{dtype[0]}{2 * int(dtype[1])}"
     return f"np.multiply({code.use(a, dtype)}, {code.use(b, dtype)}, dtype='{wide}')", wide
 
 
 def _high_product(code, a, b, dtype: str) -> str:
-    """The high half of the product of two integers."""
+    """The expression of the high half of the product of two integers."""
     if dtype[1] == "2":
         product, _ = _wide_product(code, a, b, dtype)
         return f"({product} >> 16).astype('{dtype}')"

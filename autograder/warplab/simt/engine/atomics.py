@@ -1,6 +1,4 @@
-"""Atomic operations: lanes that name the same address take turns, in lane order,
-as some order on a GPU would have it.
-"""
+"""Atomic operations: lanes with the same address are served in lane order, one of the orders on a GPU."""
 
 from __future__ import annotations
 
@@ -36,9 +34,7 @@ STEP |= {
 
 
 def turns(index: np.ndarray) -> np.ndarray:
-    """For each lane, how many lanes before it name the same element: 0 for the first,
-    1 for the second, ...
-    """
+    """For each lane, how many earlier lanes have the same element: 0 for the first, 1 for the second, ..."""
     order = np.argsort(index, kind="stable")
     ordered = index[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
@@ -87,7 +83,7 @@ OPERATIONS = ("add", "min", "max", "and", "or", "xor", "exch", "cas", "inc", "de
 
 
 def atomic(code, instr):
-    """``atom`` returns what was there, ``red`` does not."""
+    """The handler of ``atom``, which returns the old value, and ``red``, which does not."""
     operation = next((mod for mod in instr.mods if mod in OPERATIONS), None)
     kind, space = last_type(instr.mods), space_of(instr)
     if operation is None or (kind in HALVES and operation != "add"):

@@ -141,7 +141,7 @@ def _bits(machine, lanes):
     return bits
 
 
-def refuse_warp_deadlock(machine, gathering, waiting):
+def warp_deadlock(machine, gathering, waiting):
     """Raise BarrierDivergence: lanes at a ``bar.warp.sync`` wait for lanes that wait elsewhere."""
     program = machine.program
     index, group = gathering[0]

@@ -1,7 +1,4 @@
-"""Instructions on bits: shifts, fields, permutations and counts.
-
-A handler each, or a function that makes one.
-"""
+"""Handlers of instructions on bits (shifts, fields, permutations, counts), or functions that make one."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ from warplab.simt.ptx.ptx_types import dtype_of, unsigned
 
 
 def lop3(code, instr):
-    """``lop3``: any function of three bits, as the sum of the products that its table of eight bits names."""
+    """``lop3``: any function of three bits, as an or of ands, one for each set bit of its table of eight."""
     d, a, b, c, table = instr.operands
     x, y, z = (code.use(o, "u4") for o in (a, b, c))
     terms = []
@@ -22,7 +19,7 @@ def lop3(code, instr):
 
 
 def shift(direction: str):
-    """``shl`` ("left", of bit patterns) and ``shr`` ("right", signed types filling with the sign)."""
+    """The handler of ``shl`` ("left") or ``shr`` ("right", which fills signed types with the sign)."""
     operator = {"left": "<<", "right": ">>"}[direction]
 
     def handler(code, instr):
@@ -41,7 +38,7 @@ def shift(direction: str):
 
 
 def shf(code, instr):
-    """``shf``: a shift through two registers joined, the amount wrapped or clamped."""
+    """``shf``: a shift of two registers joined to 64 bits; the amount is wrapped or clamped."""
     d, low, high, amount = instr.operands
     if "wrap" in instr.mods:
         distance = f"({code.use(amount, 'u4')} & np.uint32(31))"
@@ -55,16 +52,15 @@ def shf(code, instr):
 
 
 def bfind(code, instr):
-    """The highest bit that is set (of a negative number: that is clear), all ones if none.
-
-    ``shiftamt`` counts from the top.
+    """``bfind``: the number of the highest set bit (of a negative number, the highest clear bit), or all ones
+    if there is none. ``.shiftamt`` counts from the top.
     """
     d, a = instr.operands
     code.define(d, f"numeric.bfind({code.use(a, dtype_of(instr.mods))}, {'shiftamt' in instr.mods})", "u4")
 
 
 def bmsk(code, instr):
-    """``bmsk``: ones from bit ``start`` on, ``length`` of them; both clamped to 32 or wrapped below it."""
+    """``bmsk``: a mask of ``length`` ones from bit ``start`` on, both clamped to 32 or taken modulo 32."""
     if instr.mods[0] not in ("clamp", "wrap"):
         raise code.unsupported(instr)
     d, *sources = instr.operands

@@ -1,4 +1,4 @@
-"""Instructions that compare or choose: setp, set and testp. A handler each."""
+"""Handlers of comparisons: setp, set and testp."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LOGIC = {"and": "&", "or": "|", "xor": "^"}
 
 
 def _is_packed(instr) -> bool:
-    """Whether each operand holds two floats."""
+    """Whether the operands are packed pairs of floats."""
     kind = last_type(instr.mods)
     return kind in HALVES and TYPES[kind].count == 2
 
 
 def _comparison(code, instr, a, b) -> str:
-    """Expression of a comparison; for a packed pair it has a column for each half."""
+    """The expression of a comparison; for packed pairs its result has a column for each half."""
     kind = last_type(instr.mods)
     if kind in HALVES:
         x, y = (fp16.opened(code, instr, o, kind) for o in (a, b))
@@ -38,9 +38,7 @@ def _comparison(code, instr, a, b) -> str:
 
 
 def setp(code, instr):
-    """``setp``: a predicate, or two: the comparison and its opposite,
-    each combined with a third predicate.
-    """
+    """``setp``: one predicate, or two, the comparison and its opposite, each combined with a third one."""
     d, a, b, *combined = instr.operands
     result = _comparison(code, instr, a, b)
     if _is_packed(instr):
@@ -94,7 +92,7 @@ TESTS = {
 
 
 def testp(code, instr):
-    """``testp``: what kind of number a float is."""
+    """``testp``: tests whether a float is finite, normal, NaN, ..."""
     d, a = instr.operands
     x = code.use(a, dtype_of(instr.mods))
     if instr.mods[0] not in TESTS:

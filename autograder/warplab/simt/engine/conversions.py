@@ -1,4 +1,4 @@
-"""``cvt``: from each of PTX's types to another."""
+"""The handler of ``cvt``, conversions between types."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OPENED = HALVES - {"f16"}  # NumPy knows f16 itself
 
 
 def cvt(code, instr):
-    """``cvt``, by the types that it names."""
+    """``cvt``; the module of the conversion depends on its two types."""
     named = set(types_named(instr.mods))
     if "tf32" in named:
         tensor.convert(code, instr)
@@ -52,19 +52,19 @@ def _convert_words(code, instr):
 
 
 def _flushed(instr, x: str, kind: PTXType) -> str:
-    """An operand; only those of type f32 are flushed."""
+    """The expression of an operand; ``.ftz`` flushes only f32."""
     return flushed(instr, x) if kind.value == "f4" else x
 
 
 def _finished(instr, x: str, kind: PTXType) -> str:
-    """A result, flushed (only an f32) and saturated."""
+    """The expression of a result, saturated, and flushed if it is f32."""
     if kind.value != "f4":
         return f"numeric.saturate({x})" if "sat" in instr.mods else x
     return finished(instr, x)
 
 
 def _rounded(function: str, x: str, dtype: str, rounding: str | None) -> str:
-    """A conversion to nearest, or by a function for other roundings."""
+    """The expression of a conversion: NumPy rounds to nearest, ``function`` in other ways."""
     if rounding in (None, "rn"):
         return f"{x}.astype('{dtype}')"
     return f"{function}({x}, '{dtype}', {rounding!r})"

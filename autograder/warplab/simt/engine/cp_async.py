@@ -1,8 +1,7 @@
-"""``cp.async``: copies from global to shared memory that a thread waits for later.
+"""``cp.async``: asynchronous copies from global to shared memory.
 
-The engine copies at once; its watch (``async_copies``) refuses reads that come before the copier's wait, or
-before a barrier where another thread reads. A copy counts as a global load and a shared store, each one
-request a warp.
+The engine copies at once; ``async_copies`` refuses reads before the wait of the thread that started the copy.
+A copy counts as a global load and a shared store, each one request a warp.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from warplab.simt.ptx.parser import Imm
 
 
 def cp(code, instr):
-    """``cp.async`` of 4, 8 or 16 bytes, its commits and waits; and the copies of TMA (``bulk_copies``)."""
+    """The handler of ``cp.async`` (4, 8 or 16 bytes), its commits and waits, and of TMA (``bulk_copies``)."""
     if "bulk" in instr.mods:
         bulk_copies.bulk(code, instr)
         return
@@ -48,9 +47,8 @@ def _start_copy(code, instr) -> None:
 
 
 def copy(memory, group, sites, there, offset, here, start, size: int, given):
-    """``size`` bytes a lane from global to shared memory.
-
-    Where ``given`` bytes are fewer, zeros fill the rest and only they are read.
+    """Copy ``size`` bytes a lane from global to shared memory. If fewer bytes are ``given``, only these are
+    read, and zeros fill the rest.
     """
     words = size // 4
     if given is None or (given == size).all():
@@ -64,11 +62,11 @@ def copy(memory, group, sites, there, offset, here, start, size: int, given):
 
 
 def _read_some(memory, group, site, here, start: int, size: int, given):
-    """Words of which each lane reads only the first ``given`` bytes; zeros fill the rest."""
+    """The words of which each lane reads only the first ``given`` bytes; zeros fill the rest."""
     data = np.zeros((group.size, size), np.uint8)
     given = np.minimum(np.broadcast_to(given, (group.size,)), size)
     here = np.broadcast_to(here, (group.size,))
-    slots = slots_of(here + np.uint64(start))  # lanes may read several arrays
+    slots = slots_of(here + np.uint64(start))  # different lanes may read different arrays
     for slot in np.unique(slots[given > 0]):
         reads = (slots == slot) & (given > 0)
         part = group.split(reads, frozenset())
@@ -77,9 +75,9 @@ def _read_some(memory, group, site, here, start: int, size: int, given):
 
 
 def _bytes(memory, group, site, address, start: int, size: int, given):
-    """The first ``given`` of ``size`` bytes of each lane, zeros behind them.
+    """The first ``given`` of ``size`` bytes of each lane, then zeros.
 
-    One request, as the bytes share an aligned piece.
+    One request, because a lane's bytes are in one aligned piece of ``size`` bytes.
     """
     access = memory.prepare(group, "global", address)
     at, end = access.offset + start, memory.size_of("global", access)

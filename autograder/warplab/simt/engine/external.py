@@ -1,4 +1,4 @@
-"""Functions that CUDA's run-time library gives to kernels: printf, malloc and free, assert."""
+"""Functions of CUDA's device run-time library: printf, malloc, free, assert."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|z|j|t|L)
 
 
 def call(code, instr):
-    """``extern.<name> result, arguments...``, which ptx.inline made of a call."""
+    """The handler of ``extern.<name> result, arguments...``, which ``ptx.inline`` makes of a call."""
     target, *arguments = instr.operands
     given = ", ".join(code.use(a, code.canonical(a.name)) for a in arguments)
     code.define(
@@ -24,12 +24,12 @@ def call(code, instr):
 
 
 def stop(code, instr):
-    """``trap``."""
+    """The handler of ``trap``."""
     code.emit(f"external.trap(memory, group, {code.place(instr, 'trap')})")
 
 
 def memory_of(memory, lane: int, address: int) -> np.ndarray:
-    """Bytes from a lane's generic address to the end of what is mapped there."""
+    """The memory from a lane's generic address to the end of its region. Raises OutOfBounds."""
     machine = memory.machine
     space, within = resolve(np.array([address], np.uint64))
     at = int(within[0])
@@ -54,7 +54,7 @@ def text_at(memory, lane: int, address: int) -> str:
 
 
 def vprintf(memory, group, site, template, arguments):
-    """Format one line a lane, lanes in order; the machine prints them when the launch ends."""
+    """``printf``: formats a text for each lane, in order; the machine prints them when the launch ends."""
     template, arguments = np.broadcast_to(template, (group.size,)), np.broadcast_to(arguments, (group.size,))
     known: dict[int, str] = {}
     for lane, where, pointer in zip(group.lanes.tolist(), template.tolist(), arguments.tolist()):
@@ -70,7 +70,7 @@ def vprintf(memory, group, site, template, arguments):
 
 
 def _format(memory, lane: int, template: str, data: np.ndarray) -> tuple[str, list[tuple[int, int]]]:
-    """The text, and of each argument where it lies and its bytes."""
+    """(formatted text, (offset, bytes) of each argument in ``data``)."""
     at, taken = 0, []
 
     def take(dtype: str):
@@ -105,9 +105,7 @@ def _format(memory, lane: int, template: str, data: np.ndarray) -> tuple[str, li
 
 
 def malloc(memory, group, site, size):
-    """Memory on the device's heap: one region for the group's lanes, 16-byte aligned,
-    until every lane has freed its part.
-    """
+    """``malloc``: one region for the group's lanes, 16-byte aligned, unmapped when all parts are freed."""
     each = (np.broadcast_to(size, (group.size,)).astype(np.int64) + 15) // 16 * 16
     starts = np.cumsum(each) - each
     region = memory.space.add(
@@ -131,7 +129,7 @@ def free(memory, group, site, pointer):
 
 
 def assertfail(memory, group, site, message, file, line, function, charsize):
-    """``assert`` in CUDA C++: the first lane's message stops the launch."""
+    """A failed ``assert`` in CUDA C++: raises KernelAssertion for the first lane."""
     lane = int(group.lanes[0])
     said, place = text_at(memory, lane, int(message[0])), text_at(memory, lane, int(file[0]))
     raise KernelAssertion(
@@ -143,13 +141,13 @@ def assertfail(memory, group, site, message, file, line, function, charsize):
 
 
 def trap(memory, group, site):
-    """``__trap()``, and what library code does where it cannot go on."""
+    """``__trap()``, also in library code that cannot go on: raises KernelAssertion."""
     who = memory.machine.thread_name(group.lanes[0])
     raise memory.program.error(KernelAssertion, site, f"{who} stops the kernel with a trap")
 
 
 def bad_call(memory, group, site, pointer):
-    """A function pointer that holds no function's address."""
+    """A call through a pointer that is not the address of a function: raises OutOfBounds."""
     who = memory.machine.thread_name(group.lanes[0])
-    message = f"{who} calls through a pointer that holds {int(pointer[0]):#x}, where no function is"
+    message = f"{who} calls a function by the pointer {int(pointer[0]):#x}, where there is no function"
     raise memory.program.error(OutOfBounds, site, message, "the function pointer was never set")

@@ -1,7 +1,7 @@
-"""f16, bf16 and their packed pairs: opened to float32, computed there, and rounded once back to 16 bits.
+"""f16, bf16 and packed pairs of them: converted to float32, computed there, and rounded once to 16 bits.
 
-One float32 operation followed by one rounding gives the correctly rounded 16-bit result of add, sub, mul, min
-and max (float32 has more than twice the bits); fma is computed in float64.
+For add, sub, mul, min and max, one float32 operation and one rounding give the correctly rounded 16-bit
+result, as float32 has more than twice the bits; fma is computed in float64.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ def open_(bits, kind: str):
 
 
 def to_odd(values):
-    """float64 as float32, cut off, with the last bit set where that lost something: what is rounded to fewer
-    bits afterwards comes out as if it had been rounded once. NaN and infinity stay; float32 is left alone.
+    """float64 rounded to odd in float32: truncated, with the last bit set if that was inexact, so that a
+    second rounding to fewer bits gives the same as a single one. NaN, infinity and float32 stay as they are.
     """
     if values.dtype == F4:
         return values
@@ -38,14 +38,14 @@ def to_odd(values):
 
 
 def close(values, kind: str, rounding: str = "rn"):
-    """Floats back to bit patterns, rounded to nearest even (``rn``), towards zero (``rz``),
-    up (``rp``) or down (``rm``).
+    """The bit patterns of floats, rounded to nearest even (``rn``), towards zero (``rz``), up (``rp``) or
+    down (``rm``).
     """
     if kind.startswith("bf16"):
         bits = np.ascontiguousarray(to_odd(values)).view(U4)
         if rounding == "rn":
             bits = bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))
-        elif rounding != "rz":  # cut off, and one step away from zero where that is the direction
+        elif rounding != "rz":  # truncated, and one step away from zero if that is the direction
             away = (bits & np.uint32(0xFFFF)).astype(bool) & (
                 (values > 0) if rounding == "rp" else (values < 0)
             )
@@ -57,7 +57,7 @@ def close(values, kind: str, rounding: str = "rn"):
 
 
 def pack(high, low, kind: str, rounding: str = "rn"):
-    """Two float32 to a packed pair: PTX names the high half first."""
+    """A packed pair of two float32, in PTX's order: the high half first."""
     high, low = np.broadcast_arrays(high, low)
     return close(np.stack([low, high], axis=1), kind, rounding)
 
@@ -71,19 +71,17 @@ WHOLE = {"rni": "np.rint", "rzi": "np.trunc", "rmi": "np.floor", "rpi": "np.ceil
 
 
 def arithmetic(template: str):
-    """An instruction on f16, bf16 or a pair of them: ``{0}``,
-    ``{1}`` ... are its sources opened to float32.
-    """
+    """The handler of an instruction on f16, bf16 or pairs; ``{0}``, ``{1}`` ... are its float32 sources."""
     return _in_float32(lambda instr, *sources: template.format(*sources))
 
 
 def smaller_or_larger(name: str):
-    """``min`` ("least") and ``max`` ("greatest")."""
+    """The handler of ``min`` ("least") or ``max`` ("greatest")."""
     return _in_float32(lambda instr, a, b: extremum(name, instr, a, b))
 
 
 def _in_float32(combine):
-    """The handler of an instruction whose expression ``combine`` makes of its sources, opened to float32."""
+    """The handler of an instruction; ``combine`` makes its expression from those of its float32 sources."""
 
     def handler(code, instr):
         if "oob" in instr.mods:
@@ -104,27 +102,25 @@ EXPONENT = {"f16": U2.type(0x7C00), "bf16": U2.type(0x7F80)}
 
 
 def flush(bits, kind: str):
-    """``.ftz``: patterns (of one float of ``kind`` or two) with zeros of their signs in the place of
-    subnormals.
-    """
+    """``.ftz``: bit patterns of one or two floats, with subnormals replaced by zeros of their sign."""
     halves = np.ascontiguousarray(bits).view(U2)
     normal = halves & EXPONENT[kind.removesuffix("x2")]
     return np.where(normal, halves, halves & np.uint16(0x8000)).view(bits.dtype)
 
 
 def flushed(instr, expression: str) -> str:
-    """The expression of bit patterns, without subnormals where the instruction says ``.ftz``."""
+    """The expression of bit patterns, with subnormals flushed if the instruction has ``.ftz``."""
     return f"fp16.flush({expression}, {last_type(instr.mods)!r})" if "ftz" in instr.mods else expression
 
 
 def opened(code, instr, source, kind: str) -> str:
-    """The expression of an operand, opened to float32."""
+    """The expression of an operand as float32."""
     return f"fp16.open_({flushed(instr, code.use(source, TYPES[kind].bits))}, {kind!r})"
 
 
 def sign_bits(template: str):
-    """``neg`` and ``abs``, of the bit pattern ``{0}`` with the mask ``{1}`` of its signs:
-    a NaN's sign changes too.
+    """The handler of ``neg`` or ``abs``: ``{0}`` is the bit pattern, ``{1}`` the mask of its signs. The sign
+    of a NaN changes too.
     """
 
     def handler(code, instr):
@@ -140,8 +136,8 @@ LARGEST = {"f16": 65504.0, "bf16": (2 - 2.0**-7) * 2.0**127}
 
 
 def limited(instr, value: str, to: str) -> str:
-    """Expression of what is to be rounded to ``to``: no less than 0 with ``.relu``, no infinity with
-    ``.satfinite``.
+    """The expression of a value before it is rounded to the type ``to``: with ``.relu`` at least 0, with
+    ``.satfinite`` clamped to the largest finite values.
     """
     if "relu" in instr.mods:
         value = f"fp16.relu({value})"
@@ -173,12 +169,14 @@ def convert(code, instr):
 
 
 def _flushed_word(instr, expression: str, kind: str) -> str:
-    """A source or result of a conversion, of which ``.ftz`` concerns those of type f32 alone."""
+    """The expression of a conversion's source or result; ``.ftz`` flushes only f32."""
     return f"numeric.flush({expression})" if "ftz" in instr.mods and kind == "f32" else expression
 
 
 def _opened(code, instr, operand, kind: str) -> str:
-    """Expression of a conversion's source as float32 or float64, between floats made whole."""
+    """The expression of a conversion's source as float32 or float64; between floats, a rounding such as
+    ``.rni`` to an integral value is done here.
+    """
     if kind in HALVES:
         value = f"fp16.open_({code.use(operand, TYPES[kind].bits)}, {kind!r})"
     else:

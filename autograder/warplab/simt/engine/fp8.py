@@ -1,6 +1,4 @@
-"""8-bit floats, which PTX only converts: e4m3 (largest 448, no infinity) and e5m2 (largest 57,344),
-packed in pairs.
-"""
+"""Conversions of packed pairs of 8-bit floats: e4m3 (largest 448, no infinity) and e5m2 (largest 57,344)."""
 
 from __future__ import annotations
 
@@ -15,10 +13,8 @@ LARGEST = {"e4m3x2": 448.0, "e5m2x2": 57_344.0}
 
 @functools.cache
 def _dtype(kind: str) -> np.dtype:
-    """The type of one value of a pair.
-
-    ml_dtypes is imported here: few kernels convert 8-bit floats, and a machine that only measures may not
-    have it.
+    """The dtype of one value of a pair. ml_dtypes is imported late, because few kernels need it, and a
+    machine that only measures may not have it.
     """
     import ml_dtypes
 
@@ -26,7 +22,7 @@ def _dtype(kind: str) -> np.dtype:
 
 
 def decode(bits, kind: str):
-    """Two 8-bit floats in 16 bits to float32 of shape (lanes, 2), the low byte first."""
+    """Pairs of 8-bit floats as float32 of shape (lanes, 2), the low byte first."""
     return np.ascontiguousarray(bits).view(_dtype(kind)).reshape(-1, 2).astype("f4")
 
 
@@ -36,9 +32,8 @@ def opened(bits, kind: str):
 
 
 def encode(high, low, kind: str):
-    """Two floats to 16 bits, to nearest even.
-
-    Beyond the largest value is the largest (``satfinite``), NaN is 0x7F.
+    """Pairs of floats as 8-bit floats, rounded to nearest even. Values beyond the largest become the largest
+    (``satfinite``), NaN becomes 0x7F.
     """
     values = np.stack(np.broadcast_arrays(low, high), axis=1)
     codes = np.clip(values, -LARGEST[kind], LARGEST[kind]).astype(_dtype(kind)).view("u1")

@@ -1,9 +1,8 @@
-"""Clocks: the engine has none. A kernel that reads one is refused, unless all that it decides is how long a
-thread sleeps.
+"""Clocks: the engine has none. A kernel that reads one is refused, unless the value affects only how long a
+thread sleeps; then the clock reads 0.
 
-The library behind ``cuda::barrier`` and ``cuda::pipeline`` waits so: it asks, reads ``%globaltimer``, sleeps
-the longer the more time has passed, and asks again. Whatever that clock says, the kernel computes the same,
-so there it may stand still.
+The library behind ``cuda::barrier`` and ``cuda::pipeline`` polls with such a back-off: it reads
+``%globaltimer`` and sleeps longer the more time has passed. The results of the kernel do not depend on it.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from warplab.simt.ptx.dataflow import backward, register_facts
 from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr
 
-ELSEWHERE = {"call", "extern", "mbarrier", "recurse", "results", "trap"}  # they do more than they write
+ELSEWHERE = {"call", "extern", "mbarrier", "recurse", "results", "trap"}  # have other effects than registers
 
 
 def is_clock(register: str) -> bool:
@@ -22,7 +21,7 @@ def is_clock(register: str) -> bool:
 
 
 def only_sleeps(blocks: list[BasicBlock]) -> bool:
-    """Whether nothing but how long a thread sleeps follows from what the kernel reads off clocks."""
+    """Whether values of clocks affect only how long threads sleep."""
     instrs = [i for b in blocks for i in (*b.instrs, *([b.branch] if b.branch is not None else []))]
     facts = register_facts(
         (registers_written(i, INSTRUCTIONS), registers_read(i, INSTRUCTIONS), frozenset([_reads_clock(i)]))
@@ -47,15 +46,15 @@ def _is_timed(instr: Instr, timed: set[str]) -> bool:
 
 
 def _computes(instr: Instr) -> bool:
-    """Whether an instruction does nothing but write its registers, or sleeps."""
+    """Whether an instruction only writes its registers, or only sleeps."""
     row = effects_of(instr, INSTRUCTIONS)
     quiet = row.memory == "none" and instr.opcode in INSTRUCTIONS and instr.opcode not in ELSEWHERE
     return quiet and (row.writes(instr) or instr.opcode == "nanosleep")
 
 
 def _meets_again(blocks: list[BasicBlock], block: BasicBlock) -> bool:
-    """Whether both ways of a branch lead to one block, on paths without a loop that only compute and sleep,
-    and nothing that they compute is used from there on.
+    """Whether both ways of a branch lead to one basic block, on paths without a loop that only compute and
+    sleep, whose results are not used from that block on.
     """
     after = _always_after(blocks)
     later = after[block.index] - {block.index}

@@ -1,15 +1,13 @@
-"""The table of instructions: what the engine executes, and all that it knows of each.
-A new instruction is a row here.
+"""The table of instructions: all PTX instructions that the engine executes, one row each.
 
-A row has a form for each family of its types; the last type that an instruction names decides. A form's
-handler writes the Python for the instruction (``translate``), and its modifiers are those that the handler
-obeys, or may leave aside because they change no result (a cache hint, ``.aligned``). The other columns are
-``ptx.effects``': whether the first operand is written, floating-point operations of a lane, polling,
-barriers, memory; what a row does not name is as of an instruction that computes. A PTX instruction that is
-not in the table is refused by name, and so is a type or a modifier that its row has not.
+A row has a form for each family of types; the last type among an instruction's modifiers selects it. A form
+has a handler, which emits the Python code of the instruction (``translate``), and the modifiers that the
+handler implements, or may ignore because they change no result (a cache hint, ``.aligned``). The other
+columns are those of ``ptx.effects``: whether the first operand is written, floating-point operations of a
+lane, polling, barriers, memory; their defaults are those of an instruction that only computes. An instruction
+that is not in the table is refused by name, and so is a type or a modifier that is not in its row.
 
-The table stands above ``ptx``, which is given it as data, and above the handlers; ``counters`` and
-``sanitizer`` read it.
+``ptx`` gets the table as an argument; ``counters`` and ``sanitizer`` import it.
 """
 
 from __future__ import annotations
@@ -43,8 +41,8 @@ from warplab.simt.ptx.effects import Effects, always, flops, never, unless, when
 from warplab.simt.ptx.parser import Instr
 from warplab.simt.ptx.ptx_types import FLOATS, HALVES, INTEGERS, PAIRS, PREDICATES, TYPES, WORDS, last_type
 
-Handler = Callable[..., None]  # of a translate.Translator and the instruction
-ANY = frozenset({"", *TYPES})  # the instruction names no type, or its handler reads them itself
+Handler = Callable[..., None]  # called with a translate.Translator and the instruction
+ANY = frozenset({"", *TYPES})  # the instruction has no type, or its handler looks at the types itself
 BITS_16, BITS_32, BITS_64 = frozenset({"b16"}), frozenset({"b32"}), frozenset({"b64"})
 WHOLE_32 = frozenset({"s32", "u32"})
 WHOLE = frozenset({"u32", "u64"})
@@ -57,7 +55,7 @@ CHOSEN = "ftz NaN xorsign abs"
 COMPARED = "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu num nan"
 SCOPES = "cta cluster gpu sys"
 WEAK_OR_STRONG = f"weak volatile relaxed acquire release acq_rel mmio {SCOPES}"
-LEVELS = (  # of the caches: which of them, what is thrown out first, how much is fetched
+LEVELS = (  # cache hints: the level, the eviction priority, the prefetch size
     "ca cg cs cv lu wb wt "
     "L1::evict_normal L1::evict_unchanged L1::evict_first L1::evict_last L1::no_allocate "
     "L2::evict_normal L2::evict_first L2::evict_last L2::cache_hint L2::64B L2::128B L2::256B"
@@ -80,8 +78,8 @@ OF_MATRICES = "sync aligned m8n8 x1 x2 x4 trans shared"
 
 @dataclass(frozen=True)
 class Form:
-    """What an instruction does for some ``types``: its ``handler``, and the ``modifiers`` that it may have
-    beside its types; None where they are names that ``ptx.inline`` gave.
+    """An instruction for some ``types``: its ``handler``, and the ``modifiers`` that it may have beside its
+    types (None: any, for the names that ``ptx.inline`` puts there).
     """
 
     types: frozenset
@@ -90,22 +88,22 @@ class Form:
 
 
 def form(types: frozenset, handler: Handler, modifiers: str | None = "") -> Form:
-    """A handler that does what these modifiers say."""
+    """Make a Form; ``modifiers`` are separated by spaces."""
     return Form(types, handler, None if modifiers is None else frozenset(modifiers.split()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Instruction(Effects):
-    """A row: the ``forms`` by type, and the effects."""
+    """A row of the table: the ``forms`` by type, and the effects."""
 
     forms: Mapping[str, Form]
 
     def form(self, instr: Instr) -> Form | None:
-        """The form for the last type that an instruction names, None if the row has not that type."""
+        """The form for the last type of an instruction; None if the row does not have that type."""
         return self.forms.get(last_type(instr.mods))
 
     def unknown(self, instr: Instr) -> list[str]:
-        """The modifiers of an instruction that its form has not."""
+        """The modifiers of an instruction that its form does not have."""
         form = self.form(instr)
         if form is None or form.modifiers is None:
             return []
@@ -113,19 +111,23 @@ class Instruction(Effects):
 
 
 def row(*forms: Form, **effects) -> Instruction:
-    """A row of the table. It has the ``effects`` that it names, of those in ``ptx.effects``, and beside them
-    those of an instruction that computes: it writes its first operand, and that is all it does.
+    """Make a row of the table. ``effects`` are those of ``ptx.effects`` that differ from the defaults, an
+    instruction that only writes its first operand.
     """
     return Instruction(forms={kind: each for each in forms for kind in each.types}, **effects)
 
 
 def _ends_its_block(code, instr):
-    """``ptx.blocks`` takes these out of a block's code: the machine acts on them. Other forms are refused."""
+    """The handler of instructions that end a basic block, which the machine executes: ``ptx.blocks`` takes
+    them out of the block's code, so any that are left are refused.
+    """
     raise code.unsupported(instr)
 
 
 def _ends_at_barrier(instr: Instr) -> bool:
-    """A block ends where threads wait: at all barriers but a warp's, and not where they arrive."""
+    """Whether threads wait here, which ends a basic block: not at arrivals. A warp's barrier is handled by
+    ``ptx.blocks``.
+    """
     return "wait" in instr.mods if "cluster" in instr.mods else not {"warp", "arrive"} & set(instr.mods)
 
 
@@ -318,9 +320,9 @@ INSTRUCTIONS: dict[str, Instruction] = {
         ),
         writes=never,
     ),
-    # a launch waits for the one before it, and lets the next begin when it has ended
+    # launches run one after the other on the engine, so there is nothing to wait for
     "griddepcontrol": row(form(ANY, movement.nothing, "launch_dependents wait"), writes=never),
-    # a hint: registers are not counted while a kernel runs
+    # a hint: the engine does not limit registers while a kernel runs
     "setmaxnreg": row(form(ANY, movement.nothing, "inc dec sync aligned"), writes=never),
     "nanosleep": row(form(ANY, movement.nothing), writes=never, polls=always),
     **{
@@ -350,7 +352,7 @@ INSTRUCTIONS: dict[str, Instruction] = {
     "exit": row(form(ANY, _ends_its_block), writes=never),
     "trap": row(form(ANY, external.stop), writes=never),
     "call": row(form(ANY, calls.call, None), writes=never),
-    # what ptx.inline makes of calls
+    # pseudo-instructions that ptx.inline makes of calls
     "extern": row(form(ANY, external.call, None)),
     "recurse": row(form(ANY, calls.recurse, None)),
     "results": row(form(ANY, calls.results), writes=never),

@@ -1,7 +1,7 @@
-"""Matrix-shaped moves of a warp: ldmatrix, stmatrix and movmatrix.
+"""Warp-wide moves of matrices: ldmatrix, stmatrix and movmatrix.
 
-An 8 x 8 matrix of 16-bit elements lies in a warp as ``mma.sync`` wants it: lane l holds the elements 2 (l %
-4) and the one after it of row l / 4, in one register.
+An 8 x 8 matrix of 16-bit elements has the layout of ``mma.sync`` in a warp: one register of lane l holds the
+elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def _matrices(code, instr) -> tuple[int, str]:
 
 
 def ldmatrix(code, instr):
-    """``ldmatrix.m8n8.x1/x2/x4{.trans}``: lane i of the first 8,
-    16 or 32 gives the address of one row of 16 bytes.
+    """``ldmatrix.m8n8.x1/x2/x4{.trans}``: each of the first 8, 16 or 32 lanes gives the address of a row of
+    16 bytes.
     """
     count, space = _matrices(code, instr)
     target, address = instr.operands
@@ -33,7 +33,7 @@ def ldmatrix(code, instr):
 
 
 def stmatrix(code, instr):
-    """``stmatrix``, the way back."""
+    """``stmatrix``, the store that corresponds to ``ldmatrix``."""
     count, space = _matrices(code, instr)
     address, source = instr.operands
     base, offset = code.base_and_offset(address)
@@ -53,7 +53,7 @@ def movmatrix(code, instr):
 
 
 def _rows(memory, group, site, address, count):
-    """The lanes that give addresses, as a group of their own, and these addresses."""
+    """(the group of the lanes that give addresses, these addresses)."""
     whole_warps(memory, group, site)
     mask = group.column < 8 * count
     part = group if count == 4 else group.split(mask, frozenset())
@@ -85,5 +85,5 @@ def turn(memory, group, site, value):
 
 
 def _transposed(rows: np.ndarray) -> np.ndarray:
-    """(..., 8, 4) words as 8 x 8 halves, transposed, as words again."""
+    """The transposes of 8 x 8 matrices of 16-bit elements, given and returned as words (..., 8, 4)."""
     return np.ascontiguousarray(np.ascontiguousarray(rows).view("u2").swapaxes(-1, -2)).view("u4")

@@ -1,4 +1,4 @@
-"""Instructions that move data and those that order it: mov, cvta, ld, st, fences and barriers of a warp."""
+"""Handlers of moves between registers and memory (mov, cvta, ld, st), of fences and of hints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SPACES = {name: name for name in ("global", "shared", "local", "const", "param")
 
 
 def space_of(instr) -> str:
-    """The memory space that an instruction names, else "generic"."""
+    """The state space among an instruction's modifiers, else "generic"."""
     return next((SPACES[mod] for mod in instr.mods if mod in SPACES), "generic")
 
 
@@ -36,7 +36,7 @@ def mov(code, instr):
 
 
 def cvta(code, instr):
-    """``cvta``: from an address in a space to a generic one, with ``.to`` back."""
+    """``cvta``: an address in a state space as a generic one, or with ``.to`` the reverse."""
     d, a = instr.operands
     if space_of(instr) == "param":
         if "to" in instr.mods:
@@ -53,7 +53,7 @@ def cvta(code, instr):
 
 def load(code, instr):
     dtype = dtype_of(instr.mods)
-    d, address, *_ = instr.operands  # the last may be a hint to the cache
+    d, address, *_ = instr.operands  # a third operand is a cache policy
     targets = d.items if isinstance(d, Vec) else (d,)
     space = space_of(instr)
     if space == "param":
@@ -95,19 +95,16 @@ def store(code, instr):
 
 
 def nothing(code, instr):
-    """Hints."""
+    """The handler of hints, which need no code."""
 
 
 def cache_policy(code, instr):
-    """A cache policy, which loads and stores may name; the engine has no cache."""
+    """``createpolicy``: loads and stores ignore its result, as the engine has no cache."""
     code.define(instr.operands[0], code.constant(0, "u8"), "u8")
 
 
 def fence(code, instr):
-    """The engine's memory is always up to date.
-
-    The sanitizer wants to know of fences, and whether they reach other blocks.
-    """
+    """Fences: the engine's memory is always consistent, but observers are told of them and of their scope."""
     if "proxy" in instr.mods:
         if "async" in instr.mods:
             code.emit("memory.watch(bulk_watch.BulkWatch).fence_proxy(group)")
@@ -118,7 +115,9 @@ def fence(code, instr):
 
 
 def isspacep(code, instr):
-    """Whether a generic address lies in a space; the own shared memory is also the cluster's."""
+    """``isspacep``: whether a generic address is in a state space; a block's own shared memory is also in the
+    cluster's.
+    """
     space, given = space_of(instr), code.use(instr.operands[1], "u8")
     if space in ("shared", "cluster"):
         code.define(instr.operands[0], f"clusters.lies_there(group, {given}, {space == 'shared'})", "?")

@@ -1,6 +1,6 @@
-"""Arithmetic that NumPy does not have: fused multiply-add, high halves of products, conversions, bit tricks.
+"""Arithmetic that NumPy does not have: fused multiply-add, high halves of products, conversions, bit fields.
 
-All functions take and return arrays of one lane per element (or length 1: the same value in every lane).
+All functions take and return arrays with one element a lane, or one element for all lanes.
 """
 
 from __future__ import annotations
@@ -9,30 +9,31 @@ import numpy as np
 
 from warplab.simt.engine.ufuncs import ufunc
 
-UFUNCS = "fma", "idiv", "irem", "flush", "least", "greatest"  # they are ufuncs: NumPy sees wrapped arrays
+UFUNCS = "fma", "idiv", "irem", "flush", "least", "greatest"  # call ufuncs, which handle wrapped arrays
 I4, I8, U4, U8, F8 = (np.dtype(d) for d in ("i4", "i8", "u4", "u8", "f8"))
 
 
 def two_sum(a, b):
-    """a + b rounded to nearest, and the rounding error."""
+    """(a + b rounded to nearest, the rounding error)."""
     s = a + b
     t = s - a
     return s, (a - (s - t)) + (b - t)
 
 
 def to_odd(value, missing):
-    """A float64 rounded to nearest and its rounding error, cut off towards zero with the last bit set where
-    anything is missing ("rounded to odd"): rounded again to a narrower type, it comes out as if rounded once.
+    """Round to odd: truncate towards zero, and set the last bit if that is inexact, so that a second rounding
+    to a narrower type gives the same as a single one. ``value`` is a float64 rounded to nearest, ``missing``
+    its rounding error.
     """
     lost = np.isfinite(value) & (missing != 0) & ~np.isnan(missing)
     if not lost.any():
         return value
-    past = lost & ((missing < 0) == (value > 0))  # one step back is one less in the bit pattern
+    past = lost & ((missing < 0) == (value > 0))  # rounded away from zero: one less in the bit pattern
     return ((value.view(U8) - past) | lost).view(F8)
 
 
 def fma_odd(a, b, c):
-    """a*b + c of float64 whose product is exact (24 bits each at most), rounded to odd."""
+    """a*b + c rounded to odd, in float64, for factors of at most 24 bits, whose product is exact."""
     return to_odd(*two_sum(a * b, c))
 
 
@@ -65,15 +66,12 @@ def mul_hi_s64(a, b):
 
 
 def idiv(a, b):
-    """Integer division that truncates towards zero, as C does.
-
-    Division by zero gives all ones, as on a GPU.
-    """
+    """Integer division that truncates towards zero, as in C; all ones for a division by 0, as on a GPU."""
     return ufunc("quotient" if a.dtype.kind == "i" else "unsigned_quotient", a.dtype.char)(a, b)
 
 
 def irem(a, b):
-    """Remainder with the sign of the dividend, as C has it."""
+    """Remainder with the sign of the dividend, as in C."""
     return ufunc("remainder" if a.dtype.kind == "i" else "unsigned_remainder", a.dtype.char)(a, b)
 
 
@@ -92,9 +90,9 @@ def shift_right(a, n):
 
 
 def float_to_int(x, dtype, rounding):
-    """Convert with PTX's rounding (``rni``, ``rzi``, ``rmi``, ``rpi``), saturating.
+    """Convert with a rounding of PTX (``rni``, ``rzi``, ``rmi``, ``rpi``), saturating.
 
-    NaN becomes 0, and the highest bit alone where either type has 64 bits.
+    NaN becomes 0, or only the highest bit set if either type has 64 bits.
     """
     dtype = np.dtype(dtype)
     r = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}[rounding](x.astype(F8))
@@ -111,9 +109,8 @@ def float_to_int(x, dtype, rounding):
 
 
 def float_to_float(x, dtype, rounding):
-    """Convert between float widths.
-
-    ``rz``, ``rm`` and ``rp`` are rounded by one step where the nearest went past.
+    """Convert between float widths; for ``rz``, ``rm`` and ``rp`` the nearest value is corrected by one step
+    if it was rounded in the wrong direction.
     """
     dtype = np.dtype(dtype)
     integral = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}.get(rounding)
@@ -130,7 +127,7 @@ def float_to_float(x, dtype, rounding):
 
 
 def of_integer(x):
-    """An integer as float64 rounded to nearest, and the rounding error."""
+    """(an integer as float64 rounded to nearest, the rounding error)."""
     value = x.astype(F8)
     if x.dtype.itemsize < 8:
         return value, np.zeros(1)
@@ -146,17 +143,17 @@ def saturate(x):
 
 
 def flush(x):
-    """``.ftz``: a subnormal is a zero of its sign."""
+    """``.ftz``: subnormals become zeros of their sign."""
     return ufunc("flush", x.dtype.char)(x)
 
 
 def least(a, b, nan_wins: bool):
-    """``min`` of floats: -0 is less than +0, and a NaN loses unless ``nan_wins``."""
+    """``min`` of floats: -0 is less than +0; of a number and NaN it is the number, or NaN if ``nan_wins``."""
     return ufunc("least_or_nan" if nan_wins else "least", a.dtype.char)(a, b)
 
 
 def greatest(a, b, nan_wins: bool):
-    """``max``, likewise."""
+    """``max`` of floats, as ``least``."""
     return ufunc("greatest_or_nan" if nan_wins else "greatest", a.dtype.char)(a, b)
 
 
@@ -189,9 +186,8 @@ def clz(x):
 
 
 def bfind(x, shift: bool):
-    """``bfind``: bit number of the leading one, or 0xFFFFFFFF.
-
-    Signed types look at ~x where x is negative.
+    """``bfind``: the number of the leading one (of ~x for negative x), counted from the top if ``shift``;
+    0xFFFFFFFF if there is none.
     """
     if x.dtype.kind == "i":
         x = np.where(x < 0, ~x, x)
@@ -218,15 +214,15 @@ def brev(x):
 
 
 def bfe(x, start, length):
-    """Bit-field extract; signed types copy the field's top bit upwards."""
+    """``bfe``: extracts a bit field; for signed types it is sign-extended."""
     width = x.dtype.itemsize * 8
     unsigned = x.view(f"u{x.dtype.itemsize}")
     t = unsigned.dtype.type
     start = np.minimum(start & 0xFF, width).astype(unsigned.dtype)
     length = np.minimum(length & 0xFF, width).astype(unsigned.dtype)
-    inside = np.minimum(length, t(width) - start)  # bits of the field that there are
+    inside = np.minimum(length, t(width) - start)  # bits of the field that are within the register
     body = shift_right(unsigned, start) & _low_bits(inside)
-    if x.dtype.kind == "i":  # the sign stands above them
+    if x.dtype.kind == "i":
         top = np.minimum(start + length, t(width)) - t(1)
         sign = (shift_right(unsigned, top) & t(1)).astype(bool) & (length > 0)
         body = np.where(sign, body | ~_low_bits(inside), body).astype(unsigned.dtype)
@@ -234,12 +230,12 @@ def bfe(x, start, length):
 
 
 def _low_bits(length):
-    """As many ones as ``length`` says; all for the width or more."""
+    """A mask of the low ``length`` bits; all bits for the width or more."""
     return shift_left(np.ones_like(length), length) - length.dtype.type(1)
 
 
 def bfi(field, into, start, length):
-    """Bit-field insert: ``length`` low bits of ``field`` put into ``into`` at bit ``start``."""
+    """``bfi``: inserts the ``length`` low bits of ``field`` into ``into`` at bit ``start``."""
     start, length = (start & 0xFF).astype(field.dtype), (length & 0xFF).astype(field.dtype)
     mask = shift_left(_low_bits(length), start)
     return (into & ~mask) | (shift_left(field, start) & mask)
@@ -259,9 +255,8 @@ PRMT = {  # the four selectors of each mode, by the two low bits of the third op
 
 
 def prmt(a, b, selector):
-    """Byte permute: each nibble of ``selector`` picks one of the eight bytes of (b, a).
-
-    Its top bit copies that byte's sign.
+    """``prmt``: each nibble of ``selector`` selects one of the eight bytes of (b, a), or, with its top bit
+    set, eight copies of that byte's sign.
     """
     both = (b.astype(U8) << np.uint64(32)) | a
     out = np.zeros(1, U8)

@@ -1,4 +1,4 @@
-"""Small integers packed in 32 bits: dp4a, dp2a, vabsdiff4 and its kin, add/min/max of 16-bit pairs."""
+"""Small integers packed in 32 bits: dp4a, dp2a, video instructions (vabsdiff4 ...), 16-bit pairs."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def _sign(mod: str) -> str:
 
 
 def dot(code, instr):
-    """``dp4a.atype.btype`` and ``dp2a.lo/hi.atype.btype``: a dot product of bytes (dp2a:
-    of 16-bit values with bytes) plus c.
+    """``dp4a.atype.btype`` and ``dp2a.lo/hi.atype.btype``: a dot product of bytes (dp2a: of 16-bit values and
+    bytes) plus c.
     """
     a_type, b_type = (m for m in instr.mods if m in ("s32", "u32"))
     d, a, b, c = instr.operands
@@ -45,9 +45,8 @@ VIDEO = {
 
 
 def video(code, instr):
-    """``vadd2``, ``vabsdiff4`` ...: one operation in two halves or four bytes.
-
-    With ``.add`` their sum plus c.
+    """``vadd2``, ``vabsdiff4`` ...: an operation on two halves or four bytes; with ``.add``, the sum of the
+    results plus c.
     """
     name, lanes = instr.opcode[:-1], int(instr.opcode[-1])
     kinds = [m for m in instr.mods if m in ("s32", "u32")]
@@ -75,7 +74,7 @@ def in_parts(a, b, c, name: str, width: int, a_sign: str, b_sign: str, clamp: st
 
 
 def in_pairs(function: str):
-    """``add``, ``min`` and ``max`` of pairs of 16-bit integers, by the NumPy function of that name."""
+    """The handler of ``add``, ``min`` or ``max`` of pairs of 16-bit integers, by a ``function`` of NumPy."""
 
     def handler(code, instr):
         dtype = TYPES[last_type(instr.mods)].value

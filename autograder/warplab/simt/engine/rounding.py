@@ -1,10 +1,9 @@
-"""Rounding in a direction (``.rz`` to zero, ``.rm`` down,
-``.rp`` up) of arithmetic whose result no wider type of NumPy holds.
+"""Directed rounding of arithmetic: towards zero (``.rz``), down (``.rm``) or up (``.rp``).
 
-The operation is done to nearest in float64, and its rounding error is computed exactly. A float64 result on
-the wrong side moves by one step; a float32 one is rounded to odd first, so that nothing is lost on the way.
-Operands so large or small that the error itself would overflow or vanish are computed in fractions, one lane
-at a time.
+The operation is done to nearest in float64, and its rounding error is computed exactly. A float64 result that
+was rounded in the wrong direction moves by one step; for float32 it is first rounded to odd, so that the
+second rounding is correct. Operands so large or small that the error would overflow or underflow are computed
+with fractions, lane by lane.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ DIRECTIONS = ("rz", "rm", "rp")
 
 
 def direction_of(instr) -> str | None:
-    """The direction that an instruction rounds in, None for to nearest."""
+    """The direction in which an instruction rounds, None for to nearest."""
     return next((mod for mod in instr.mods if mod in DIRECTIONS), None)
 
 
@@ -28,7 +27,7 @@ def compute(name: str, direction: str, dtype: str, *operands):
     """``name`` of float32 (dtype "f4") or float64 ("f8") operands, rounded in a direction."""
     wide = tuple(x.astype("f8") for x in operands)
     value, missing = (EXACT_OF_FLOAT32 if dtype == "f4" else EXACT)[name](*wide)
-    if direction == "rm" and name in ADDENDS:  # a sum of opposite signs that is nothing is -0, downwards
+    if direction == "rm" and name in ADDENDS:  # x + (-x) is -0 if rounded down
         a, b = ADDENDS[name](*wide)
         value = np.where((value == 0) & (np.signbit(a) != np.signbit(b)), -0.0, value)
     if dtype == "f4":
@@ -46,8 +45,8 @@ def integer(x, dtype: str, direction: str):
 
 
 def towards(result, missing, direction: str):
-    """``result`` moved by one step where ``missing`` (true value less result,
-    its sign at least) says that it went past.
+    """``result`` moved by one step where it was rounded in the wrong direction; ``missing`` has the sign of
+    the exact value minus ``result``.
     """
     infinite = np.float64(np.inf)
     with np.errstate(invalid="ignore"):
@@ -72,7 +71,7 @@ def _fma(a, b, c):
     s, rest = two_sum(p, c)
     rest, last = two_sum(rest, low)
     fused, left = two_sum(s, rest)
-    changed = np.isfinite(fused) & (rest != 0)  # else the sign of a zero, or an infinity, stands as it is
+    changed = np.isfinite(fused) & (rest != 0)  # else s is right, with the sign of a zero or an infinity
     return np.where(changed, fused, s), np.where(left != 0, left, last)
 
 
@@ -93,7 +92,7 @@ ADDENDS = {
     "sub": lambda a, b: (a, -b),
     "fma": lambda a, b, c: (a * b, c),
 }
-EXACT = {  # of float64 operands: the result rounded to nearest, and the rounding error
+EXACT = {  # functions of float64 operands: (result rounded to nearest, rounding error)
     "add": two_sum,
     "sub": lambda a, b: two_sum(a, -b),
     "mul": _product,
@@ -103,12 +102,12 @@ EXACT = {  # of float64 operands: the result rounded to nearest, and the roundin
     "sqrt": _root,
 }
 NOTHING = np.zeros(1)
-EXACT_OF_FLOAT32 = EXACT | {  # a product of float32 is a float64
+EXACT_OF_FLOAT32 = EXACT | {  # a product of two float32 is exact in float64
     "mul": lambda a, b: (a * b, NOTHING),
     "fma": lambda a, b, c: two_sum(a * b, c),
 }
 
-SAFE = 2.0**250  # operands within this and its inverse leave no trace of overflow or underflow in error terms
+SAFE = 2.0**250  # error terms of operands between this and its inverse neither overflow nor underflow
 OF_FRACTIONS = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
@@ -120,7 +119,7 @@ OF_FRACTIONS = {
 
 
 def extreme(name: str, operands) -> np.ndarray:
-    """The lanes whose result is finite or decided by finite numbers although an operand is beyond SAFE."""
+    """The lanes to compute with fractions: an operand is beyond SAFE, and all are finite."""
     magnitudes = np.broadcast_arrays(*map(np.abs, operands))
     far = np.any([(x > SAFE) | ((x < 1 / SAFE) & (x > 0)) for x in magnitudes], axis=0)
     finite = np.all([x < np.inf for x in magnitudes], axis=0)
@@ -130,8 +129,8 @@ def extreme(name: str, operands) -> np.ndarray:
 
 
 def mend(result, name: str, direction: str, operands):
-    """``result`` with the extreme lanes computed again, rounded in ``direction`` or to nearest (``rn``)."""
-    if name == "fma":  # a product that overflows on the way to an infinite sum
+    """``result`` with the ``extreme`` lanes computed again, rounded in ``direction``."""
+    if name == "fma":  # where c is infinite, an overflow of the product must not make it NaN
         a, b, c = operands
         result = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, result)
     lanes = np.flatnonzero(np.broadcast_to(extreme(name, operands), result.shape))
@@ -140,15 +139,15 @@ def mend(result, name: str, direction: str, operands):
         given = [np.broadcast_to(x, result.shape)[lanes].tolist() for x in operands]
         for lane, *values in zip(lanes.tolist(), *given):
             exact = OF_FRACTIONS[name](*map(Fraction, values))
-            if exact:  # the sign of a zero was right already
+            if exact:  # a zero has the right sign already
                 result[lane] = rounded(exact, direction)
     return result
 
 
 def rounded(exact: Fraction, direction: str) -> float:
-    """A fraction other than zero as a float64."""
+    """A fraction other than zero as a float64, rounded in ``direction``."""
     try:
-        nearest = exact.numerator / exact.denominator  # of two ints: rounded once
+        nearest = exact.numerator / exact.denominator  # a quotient of two ints is correctly rounded
         missing = exact - Fraction(nearest)
     except OverflowError:
         nearest = math.inf if exact > 0 else -math.inf

@@ -11,13 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.absent_lanes import WARP_WIDE
-from warplab.simt.engine.barriers import (
-    refuse_warp_deadlock,
-    release,
-    release_early,
-    release_warps,
-    tell_who_met,
-)
+from warplab.simt.engine.barriers import release, release_early, release_warps, tell_who_met, warp_deadlock
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.warp_exchanges import is_full
@@ -95,7 +89,7 @@ class Schedule:
                 tell_who_met(self.machine, passing, all_of_them=not self.waiting)
                 self._pass(passing)
             elif not (self._release_warps() or self._release_early()):
-                refuse_warp_deadlock(self.machine, self.gathering, self.waiting)
+                warp_deadlock(self.machine, self.gathering, self.waiting)
         if self.polls >= self.patience and (self.waiting or self.gathering or len(self.ready) > 1):
             # the lowest lanes spin: the other places get a turn, one after the other
             self._release_warps()

@@ -1,16 +1,15 @@
-"""Tensor-core instructions: ``wmma.load``, ``wmma.mma``, ``wmma.store`` and ``mma.sync``,
-computed for all warps at once.
+"""Tensor Core instructions for all warps at once: ``wmma.load``, ``wmma.mma``, ``wmma.store``, ``mma.sync``.
 
-Numbers: every product is exact in float64, the sum of the products and the accumulator is made there, and the
-result is rounded once to the accumulator's type (to nearest even). A GPU's tensor core aligns the products of
-a few k to the largest, cuts off low bits and adds such groups one after the other, so its last bits differ
+Numbers: every product is exact in float64, the products and the accumulator are summed in float64, and the
+result is rounded once to the accumulator's type (to nearest even). A GPU's Tensor Core aligns the products of
+a few k to the largest, truncates low bits and adds such groups one after the other, so its last bits differ
 from these, and between generations. tf32 operands lose their low 13 bits, as on a GPU. Integers wrap at 32
 bits, or clamp with ``.satfinite``.
 
 Layouts: those of ``mma.sync`` are the PTX manual's (groupID = lane / 4, threadID_in_group = lane % 4). Those
-of ``wmma`` are NVIDIA's secret and differ between GPUs; here lane l holds the l-th piece of the tile in
-memory order (accumulators: row by row), so a ``wmma.load`` is one coalesced request that touches just the
-tile's sectors. Fragments have as many elements as mma.h says: a 16 x 16 f16 operand is held twice.
+of ``wmma`` are not published and differ between GPUs; here lane l holds the l-th piece of the tile in memory
+order (accumulators: row by row), so a ``wmma.load`` is one coalesced request for the tile's sectors alone.
+Fragments have as many elements as in mma.h, so a 16 x 16 f16 operand is held twice.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile in memory: ``outer`` lines of ``inner`` neighbours of type ``bits``.
-
-    ``turned`` where the fragment is row-major and memory is not.
+    """A tile in memory: ``outer`` lines of ``inner`` contiguous elements of dtype ``bits``. ``turned``: the
+    fragment is row-major and memory is not.
     """
 
     outer: int
@@ -54,15 +52,14 @@ class Tile:
 
     @property
     def width(self) -> int:
-        """Bytes of a lane's piece."""
+        """Bytes of each lane's piece."""
         return self.outer * self.inner // 32 * np.dtype(self.bits).itemsize
 
 
 @dataclass(frozen=True)
 class Product:
-    """D = A x B + C: shape, the four types, and how wmma's operands lie (``row`` or ``col``.
-
-    None for mma.sync's own layout).
+    """D = A x B + C: the shape, the four types, and the ``layouts`` ("row" or "col") of wmma's A and B in
+    memory; None for the layout of mma.sync.
     """
 
     m: int
@@ -83,12 +80,10 @@ def shape_of(instr: Instr) -> tuple[int, int, int] | None:
 
 
 def flops(instr: Instr) -> int:
-    """Floating-point operations of one lane: a product of a warp is 2 M N K,
-    of which each lane has a 32nd.
-    """
+    """Floating-point operations that one lane counts: a 32nd of the warp's 2 M N K."""
     shape = shape_of(instr)
     if shape is None or {"s32", "load", "store"} & set(instr.mods):
-        return 0  # integers are no floating-point operations
+        return 0  # operations on integers do not count
     return 2 * math.prod(shape) // 32
 
 
@@ -103,7 +98,7 @@ def wmma(code, instr):
 
 
 def mma(code, instr):
-    """``mma.sync`` in the shapes of sm_80 and later, ``.row.col`` as they demand."""
+    """``mma.sync`` in the shapes of sm_80 and later, which are all ``.row.col``."""
     if _is_sparse_or_scaled(instr):
         raise code.unsupported(instr, "sparse or scaled operands")
     _product(code, instr, MMA, None)
@@ -160,14 +155,14 @@ def _move_tile(code, instr):
 
 
 def keep(code, value) -> str:
-    """Give the generated code a name for ``value``."""
+    """The name by which generated code can use ``value``."""
     name = f"kept_{len(code.constants)}"
     code.constants[name] = value
     return name
 
 
 def together(code, registers, kind: str) -> str:
-    """Expression of a tuple of registers."""
+    """The expression of a tuple of registers."""
     return f"({''.join(code.use(r, register(kind)) + ', ' for r in registers)})"
 
 
@@ -177,15 +172,15 @@ def register(kind: str) -> str:
 
 
 def whole_warps(memory, group, site) -> int:
-    """Number of the group's warps. Raises WarpWide unless all 32 lanes of each are there."""
+    """The number of warps in the group. Raises WarpWide unless all 32 lanes of each are there."""
     if group.full and group.machine.regular:
         return group.warps
     return whole(memory, group, site, group.row, 32, "a warp", "the warp")
 
 
 def whole(memory, group, site, number: np.ndarray, size: int, a_unit: str, the_unit: str) -> int:
-    """How many units of ``size`` threads the group's lanes form, by their ``number``. Raises WarpWide unless
-    all threads of each are there.
+    """The number of units of ``size`` threads in the group; ``number`` is the unit of each lane. Raises
+    WarpWide unless all threads of each unit are there.
     """
     _, first, counts = np.unique(number, return_index=True, return_counts=True)
     if (counts != size).any():
@@ -202,12 +197,12 @@ def whole(memory, group, site, number: np.ndarray, size: int, a_unit: str, the_u
 
 
 def stacked(registers, size: int) -> np.ndarray:
-    """Registers as columns: (size, count), one line of memory a lane."""
+    """Registers as the columns of an array (size, count), contiguous for each lane."""
     return np.stack([np.broadcast_to(r, (size,)) for r in registers], axis=1)
 
 
 def _access(memory, group, site, space, base, offset, stride, tile, what, values=None):
-    """The access of each lane's piece of the tile, checked and told to the observers."""
+    """The access to each lane's piece of the tile, checked and told to the observers."""
     warps = whole_warps(memory, group, site)
     base, stride = (np.broadcast_to(v, (group.size,)).reshape(warps, 32) for v in (base, stride))
     if (base != base[:, :1]).any() or (stride != stride[:, :1]).any():
@@ -223,12 +218,12 @@ def _access(memory, group, site, space, base, offset, stride, tile, what, values
     try:
         return memory.access(group, site, space, address, 0, tile.width, what, values, grain)[0]
     except SeveralPlaces:
-        why = "tiles of one instruction that lie in different memory spaces or arrays"
+        why = "the SIMT engine does not execute one instruction on tiles in different memory spaces or arrays"
         raise memory.program.error(UnsupportedInstruction, site, why) from None
 
 
 def load_tile(memory, group, site, space, base, offset, stride, tile: Tile, dtype: str, count: int):
-    """``wmma.load``: ``count`` registers; where they are more than the piece fills, it is held again."""
+    """``wmma.load``: ``count`` registers, which repeat the lane's piece if they are more than it fills."""
     access = _access(memory, group, site, space, base, offset, stride, tile, "read")
     words = access.region.view("u4")[access.index(2)[:, None] + np.arange(tile.width // 4)]
     if tile.turned:
@@ -248,13 +243,13 @@ def store_tile(memory, group, site, space, base, offset, stride, tile: Tile, reg
 
 
 def _turn(words: np.ndarray, lines: int, across: int, bits: str) -> np.ndarray:
-    """Pieces of (lines, across) tiles as pieces of the transposed tiles."""
+    """The lanes' pieces of (lines, across) tiles, as pieces of the transposed tiles."""
     turned = words.view(bits).reshape(-1, lines, across).transpose(0, 2, 1)
     return np.ascontiguousarray(turned).reshape(words.shape[0], -1).view("u4")
 
 
 def multiply(memory, group, site, p: Product, a, b, c):
-    """The registers of D = A x B + C."""
+    """D = A x B + C, as registers."""
     warps = whole_warps(memory, group, site)
     a, b, c = ((stacked(r, group.size).view(TYPES[kind].bits)) for r, kind in ((a, p.a), (b, p.b), (c, p.c)))
     if p.layouts:
@@ -263,7 +258,7 @@ def multiply(memory, group, site, p: Product, a, b, c):
         z = _tile(c, warps, p.m, p.n, "row")
     else:
         halves = p.m // 8  # a lane's registers: rows g and g + 8, then the same further along k
-        e = max(1, 4 // a.itemsize)  # elements of a register
+        e = max(1, 4 // a.itemsize)  # elements in a register
         x = a.reshape(warps, 8, 4, -1, halves, e).transpose(0, 4, 1, 3, 2, 5).reshape(warps, p.m, p.k)
         y = b.reshape(warps, 8, 4, -1, e).transpose(0, 3, 2, 4, 1).reshape(warps, p.k, p.n)
         z = c.reshape(warps, 8, 4, halves, 2).transpose(0, 3, 1, 2, 4).reshape(warps, p.m, p.n)
@@ -275,7 +270,7 @@ def multiply(memory, group, site, p: Product, a, b, c):
 
 
 def _tile(lanes: np.ndarray, warps: int, rows: int, columns: int, layout: str) -> np.ndarray:
-    """The lanes' pieces joined: (warps, rows, columns); what is held twice is taken once."""
+    """The tiles (warps, rows, columns) from the lanes' pieces; repeated elements are taken once."""
     held = lanes[:, : rows * columns // 32]
     if layout == "row":
         return held.reshape(warps, rows, columns)
@@ -304,7 +299,7 @@ def encode(product: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
 
 
 def convert(code, instr):
-    """``cvt.rna.tf32.f32`` and its kin."""
+    """``cvt.rna.tf32.f32`` and ``cvt`` to tf32 with other roundings."""
     rounding = next((m for m in instr.mods if m in ("rna", "rn", "rz")), None)
     if rounding is None or "satfinite" in instr.mods:
         raise code.unsupported(instr)
@@ -314,9 +309,8 @@ def convert(code, instr):
 
 
 def to_tf32(bits: np.ndarray, rounding: str) -> np.ndarray:
-    """float32 bits rounded to 10 fraction bits: ``rna`` nearest, ties away from zero; ``rn`` ties to even.
-
-    ``rz`` towards zero.
+    """float32 bits rounded to 10 fraction bits: to nearest with ties away from zero (``rna``) or to even
+    (``rn``), or towards zero (``rz``).
     """
     up = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(rounding)
     if up is None:

@@ -1,7 +1,7 @@
-"""Tensor maps: what TMA must know of an array to copy boxes of it, in the 128 bytes that a kernel is given.
+"""Tensor maps: the 128 bytes that describe an array to TMA, so that it can copy boxes of it.
 
-NVIDIA's own 128 bytes are opaque, and ``cuTensorMapEncodeTiled`` fills them. Here they hold the same facts in
-the order of ``LAYOUT``. Dimensions are counted as the instructions count them, the innermost first.
+NVIDIA's 128 bytes are opaque (``cuTensorMapEncodeTiled`` writes them). Ours hold the same facts in the order
+of ``LAYOUT``. Dimensions are in the order of the instructions, the innermost first.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LAYOUT = np.dtype(
         ("magic", "S8"),
         ("address", "u8"),
         ("strides", "u8", MOST_DIMENSIONS),
-        ("last", "u4", MOST_DIMENSIONS),  # index of each dimension
+        ("last", "u4", MOST_DIMENSIONS),  # the last index of each dimension
         ("box", "u2", MOST_DIMENSIONS),
         ("type", "S4"),
         ("swizzle", "u1"),
@@ -34,8 +34,8 @@ LAYOUT = np.dtype(
 
 @dataclass(frozen=True)
 class Map:
-    """``type``: PTX's name of the elements' type. ``strides`` in bytes. ``fill``: an element's bits outside
-    of the array.
+    """A tensor map: ``type`` is the PTX type of the elements, ``strides`` are in bytes, ``fill`` is the bit
+    pattern of elements outside the array.
     """
 
     address: int
@@ -52,18 +52,18 @@ class Map:
 
     @property
     def bytes(self) -> int:
-        """That a copy of a box brings."""
+        """The bytes of a box, which are those that a copy completes at its mbarrier."""
         return math.prod(self.box) * self.itemsize
 
     def in_shared(self, offset: np.ndarray) -> np.ndarray:
-        """Where a box's bytes lie in shared memory, counted from its start, before they are swizzled: with a
-        swizzle rows lie as many bytes apart as it has, however long they are (seen on an H200).
+        """The offsets of a box's bytes in shared memory before swizzling. With a swizzle, rows are as far
+        apart as its span, even if they are shorter (seen on an H200).
         """
         row = self.box[0] * self.itemsize
         return offset if not self.swizzle else offset // row * self.swizzle + offset % row
 
     def encoded(self) -> bytes:
-        """The 128 bytes."""
+        """The tensor map as 128 bytes."""
         out, rank = np.zeros(1, LAYOUT), len(self.dims)
         for name in ("address", "type", "swizzle", "fill"):
             out[name] = getattr(self, name)
@@ -73,9 +73,8 @@ class Map:
         return out.tobytes().ljust(SIZE, b"\0")
 
     def places(self, corner: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-        """Of the boxes that begin at ``corner`` (an index a dimension, of each box): the bytes at which their
-        elements lie, from the array's first on, and which of them the array has. A row a box, in the order in
-        which they lie in shared memory.
+        """(byte offsets of the elements in the array, whether the array has them), a row for each box, in the
+        order of shared memory. ``corner``: for each dimension the boxes' first indices.
         """
         boxes, rank = corner[0].size, len(self.dims)
         at, there = np.zeros((boxes, *[1] * rank), np.int64), np.ones((boxes, *[1] * rank), bool)
@@ -89,7 +88,7 @@ class Map:
 
 @functools.lru_cache(maxsize=256)
 def decoded(data: bytes) -> Map | None:
-    """The map in 128 bytes; None if they hold none."""
+    """The Map in 128 bytes; None if they are not one."""
     one = np.frombuffer(data, LAYOUT, 1)[0]
     if one["magic"] != MAGIC:
         return None

@@ -1,8 +1,8 @@
-"""Elementwise functions that NumPy does not have, as ufuncs: fused multiply-add, ``.ftz``, ``min``, ``max``,
-and C's division of integers.
+"""NumPy ufuncs that NumPy does not have: fused multiply-add, ``.ftz``, ``min``, ``max`` and the division of
+integers as in C.
 
-LLVM, which numba brings, compiles their loops when a process first uses them, without optimizing: the loops
-are written in vectors already, and what optimizing them takes is longer than most kernels run.
+LLVM (llvmlite, which numba requires) compiles their loops at the first use in a process, without optimising:
+the loops are vectorised already, and optimising takes longer than most kernels run.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ import functools
 import llvmlite.binding as llvm
 import llvmlite.ir as ir
 import numpy as np
-from numpy._core import _multiarray_umath  # pyright: ignore[reportAttributeAccessIssue] - NumPy has no stub of it
+from numpy._core import _multiarray_umath  # pyright: ignore[reportAttributeAccessIssue] - no stub in NumPy
 
-STEP = 128  # bytes of each array at a time: enough to outweigh what a turn of the loop costs beside them
+STEP = 128  # bytes of each array in one iteration, enough to make the loop's overhead small
 INDEX, BYTE, POINTER = ir.IntType(64), ir.IntType(8), ir.PointerType()
-FLOATS = {"f": ir.FloatType(), "d": ir.DoubleType()}  # by NumPy's letter
-_kept: list = []  # what NumPy's ufuncs point to, and do not own
+FLOATS = {"f": ir.FloatType(), "d": ir.DoubleType()}  # by NumPy's type character
+_kept: list = []  # objects that ufuncs point to without owning them
 
 
 def _intrinsic(name: str):
-    """LLVM's own function of that name, of a float or of a vector of them."""
+    """An emitter of LLVM's intrinsic of that name, for a float or a vector of floats."""
 
     def emit(builder, *sources):
         kind = sources[0].type
@@ -36,7 +36,7 @@ def _intrinsic(name: str):
 
 
 def _flush(builder, x):
-    """A zero of its sign for a subnormal."""
+    """Emit ``x``, with subnormals replaced by zeros of their sign."""
     least = float(np.finfo("f4" if _element(x.type) == FLOATS["f"] else "f8").smallest_normal)
     many = isinstance(x.type, ir.VectorType)
     bound = ir.Constant(x.type, [least] * x.type.count if many else least)
@@ -49,13 +49,13 @@ def _element(kind):
 
 
 def _all(kind, value: int):
-    """An integer constant of a type, or in each element of a vector."""
+    """An integer constant of a type; of a vector, in each element."""
     return ir.Constant(kind, [value] * kind.count if isinstance(kind, ir.VectorType) else value)
 
 
 def _division(remains: bool, signed: bool):
-    """Integer division that truncates towards zero (all ones for a division by 0), or what it leaves over
-    (the dividend for a division by 0). What a processor traps at, the smallest number by -1, wraps.
+    """An emitter of integer division that truncates towards zero (all ones for a division by 0), or of its
+    remainder (the dividend for a division by 0). The smallest number divided by -1, a trap on x86, wraps.
     """
 
     def emit(builder, a, b):
@@ -63,7 +63,7 @@ def _division(remains: bool, signed: bool):
         none = builder.icmp_unsigned("==", b, zero)
         turns = builder.icmp_unsigned("==", b, minus) if signed else none
         safe = builder.select(builder.or_(none, turns), _all(a.type, 1), b)
-        if remains:  # by 1 and by -1 nothing is left over
+        if remains:  # the remainder is 0 for divisors 1 and -1
             left = (builder.srem if signed else builder.urem)(a, safe)
             return builder.select(none, a, left)
         quotient = (builder.sdiv if signed else builder.udiv)(a, safe)
@@ -74,13 +74,13 @@ def _division(remains: bool, signed: bool):
     return emit
 
 
-FUNCTIONS = {  # name: how many sources, and what makes the result of them
+FUNCTIONS = {  # name: (number of sources, emitter of the result)
     "fma": (3, _intrinsic("fma")),
     "flush": (1, _flush),
-    # -0 is less than +0, and a NaN loses
+    # -0 is less than +0; of a number and NaN the result is the number
     "least": (2, _intrinsic("minimumnum")),
     "greatest": (2, _intrinsic("maximumnum")),
-    # a NaN wins
+    # the result is NaN if an operand is
     "least_or_nan": (2, _intrinsic("minimum")),
     "greatest_or_nan": (2, _intrinsic("maximum")),
     # of integers
@@ -93,7 +93,7 @@ FUNCTIONS = {  # name: how many sources, and what makes the result of them
 
 @functools.cache
 def ufunc(name: str, letter: str) -> np.ufunc:
-    """The ufunc of a function in ``FUNCTIONS`` for NumPy's type of that letter, float32 ("f") for one."""
+    """The ufunc of a function in ``FUNCTIONS`` for a type character of NumPy, such as "f" (float32)."""
     count, _ = FUNCTIONS[name]
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_loop(name, letter)), _target_machine())
     engine.finalize_object()
@@ -109,7 +109,7 @@ def ufunc(name: str, letter: str) -> np.ufunc:
 @functools.cache
 def _from_loop():
     """PyUFunc_FromFuncAndData of NumPy's C API (https://numpy.org/doc/stable/reference/c-api/ufunc.html), the
-    second function in the table that its extensions import.
+    second entry of the table that extension modules import.
     """
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -128,7 +128,7 @@ def _target_machine():
 
 
 def _in_all_lanes(build: ir.IRBuilder, pointer, vector: ir.VectorType, width: int):
-    """A vector on the stack whose every lane is the element at ``pointer``."""
+    """A vector on the stack, with the element at ``pointer`` in every lane."""
     nothing, zero = ir.Constant(vector, ir.Undefined), ir.IntType(32)(0)
     first = build.insert_element(nothing, build.load(pointer, typ=vector.element, align=width), zero)
     lanes = ir.Constant(ir.VectorType(ir.IntType(32), vector.count), None)
@@ -138,10 +138,10 @@ def _in_all_lanes(build: ir.IRBuilder, pointer, vector: ir.VectorType, width: in
 
 
 def _loop(name: str, letter: str) -> str:
-    """LLVM's code of NumPy's inner loop: ``name(arrays, &count, &steps, nothing)``, the result's array last.
+    """LLVM IR of NumPy's inner loop ``name(arrays, &count, &steps, data)``; the last array is the result's.
 
-    Whole vectors first, where every source is dense or one value for all lanes, of which a vector stands on
-    the stack; then one element after the other.
+    If every source is contiguous or has step 0 (one value for all lanes, repeated in a vector on the stack),
+    it first computes whole vectors; the rest is computed element by element.
     """
     sources, compute = FUNCTIONS[name]
     width = np.dtype(letter).itemsize
@@ -173,7 +173,9 @@ def _loop(name: str, letter: str) -> str:
     build.cbranch(build.icmp_signed(">", limit, INDEX(0)), whole, rest)
 
     def turn(block, starts, strides, typ, first, limit, by, came_from):
-        """A loop of one block over elements from ``first`` up to ``limit``, ``by`` so many at a time."""
+        """Emit a loop of one block over the elements from ``first`` to ``limit`` in steps of ``by``. Returns
+        the condition to repeat it.
+        """
         build.position_at_end(block)
         i = build.phi(INDEX)
         i.add_incoming(first, came_from)

@@ -1,6 +1,4 @@
-"""Instructions between the lanes of a warp: shfl, vote, match, redux,
-elect and activemask (``warp`` executes them).
-"""
+"""Handlers of exchanges within a warp: shfl, vote, match, redux, elect, activemask (executed by ``warp``)."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ def shfl(code, instr):
 
 
 def _checks_mask(code, instr, mask) -> int:
-    """The instruction's site, after code that checks whether the mask names just the lanes that come."""
+    """Emit the check whether the member mask fits the lanes; returns the instruction's site."""
     site = code.site(instr)
     whole = "if not group.full: " if is_full(mask) else ""
     code.emit(f"{whole}memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
@@ -28,13 +26,13 @@ def _checks_mask(code, instr, mask) -> int:
 
 
 def is_full(mask) -> bool:
-    """Whether the operand is a literal that names all lanes of a warp."""
+    """Whether the operand is a literal member mask of all lanes of a warp."""
     value = mask.value if isinstance(mask, Imm) else None
     return isinstance(value, int) and value & ALL_LANES == ALL_LANES
 
 
 def _define_with_predicate(code, d) -> None:
-    """``d`` or ``d|p``: the value, and whether it holds."""
+    """Define ``d`` or ``d|p``: the value, and the predicate."""
     value, *predicate = d.items if isinstance(d, Vec) else (d,)
     code.define(value, "got[0]", "u4")
     if predicate:
@@ -72,7 +70,7 @@ def redux(code, instr):
 
 
 def elect(code, instr):
-    """``elect.sync d|p, mask``: the lowest lane of the mask; p holds in that lane."""
+    """``elect.sync d|p, mask``: d is the lowest lane of the mask; p is true in that lane."""
     d, mask = instr.operands
     lane, chosen = d.items if isinstance(d, Vec) else (d, None)
     _checks_mask(code, instr, mask)

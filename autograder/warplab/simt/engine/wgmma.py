@@ -1,27 +1,29 @@
-"""``wgmma``: products of tiles that four warps, a warp group, start together and wait for later (sm_90a).
+"""``wgmma``: products of tiles that a warp group (four warps) starts together and waits for later (sm_90a).
 
-A product D = A x B (+ D) has 64 rows of A and N columns of B; each step along K has 32 bytes. B lies in
-shared memory, A there or in registers, D in registers. A descriptor of 64 bits says where an operand in
-shared memory lies (PTX ISA, "Matrix descriptor"): bits 0 to 13 its address, 16 to 29 and 32 to 45 the
-leading and the stride byte offset, all three without their last four bits; 49 to 51 the base offset; 62 and
-63 the swizzle (``swizzle``). What the two offsets mean depends on the swizzle and on which dimension is
-contiguous (``_places``; the layouts are those of the manual and of CUTLASS's ``mma_traits_sm90_gmma.hpp``).
+A product D = A x B (+ D) has 64 rows of A and N columns of B; a row of A or B in one instruction has 32 bytes
+along K. B is in shared memory, A there or in registers, D in registers. An operand in shared memory is given
+by a descriptor of 64 bits (PTX ISA, "Matrix descriptor"): bits 0 to 13 are its address, 16 to 29 and 32 to 45
+the leading and the stride byte offset, all three without their last four bits; 49 to 51 the base offset; 62
+and 63 the swizzle (``swizzle``). The meaning of the two offsets depends on the swizzle and on which dimension
+is contiguous (``_places``; the layouts are those of the manual and of CUTLASS's
+``mma_traits_sm90_gmma.hpp``).
 
 Sums of floats are Hopper's, bit for bit as far as is published: products and accumulator are aligned to the
-largest sum of two factors' exponents (or the accumulator's), cut off after 25 fraction bits, added over the
-instruction's K, and cut off to float32; with 8-bit floats 13 fraction bits are kept of each and of the sum.
+largest sum of two factors' exponents (or the accumulator's), truncated after 25 fraction bits, added over the
+instruction's K, and truncated to float32; with 8-bit floats 13 fraction bits are kept of each and of the sum.
 A sum in float16 is rounded to nearest. The rule is that of MMA-Sim (Xie and others, arXiv:2511.10909), whose
-authors report the hardware's bits; an H200 gave us those of 16-bit and TF32 factors. The layouts are an
-H100's for every swizzle, both major orders, base offsets 0 to 7 and start addresses within the pattern.
+authors compared it with the hardware; on an H200 we found the same bits for 16-bit and TF32 factors. The
+layouts agree with an H100's for every swizzle, both major orders, base offsets 0 to 7 and start addresses
+within the pattern.
 
-The engine multiplies at once; on a GPU nobody may use the registers of a product, or overwrite its operands
-in shared memory, before ``wgmma.wait_group``. A register that a product or a thread has used is a
-``HeldRegister``: the value and who used it last. The translator asks ``read`` and ``written`` of the
-registers that a kernel's products can reach (``registers_of``), and of no others. These are refused: a thread
-uses a register of a product that nobody has waited for; a product uses a register that a thread has used
-since the warp group's last ``wgmma.fence``; a product accumulates in registers of a product of another shape
-without a fence; a warp group's first product without one. A ``mov`` from a register or of a constant is no
-use here, though it is one in the manual: compilers put both where they like.
+The engine multiplies at once. On a GPU no thread may use the registers of a product, or overwrite its
+operands in shared memory, before ``wgmma.wait_group``. So a register that a product can reach
+(``registers_of``) is a ``HeldRegister``, which holds its value and its last user; the translator emits
+``read`` and ``written`` for these registers only. Errors are: a thread uses a register of a product before
+the wait; a product uses a register that a thread has used since the warp group's last ``wgmma.fence``; a
+product accumulates in registers of a product of another shape without a fence; a warp group's first product
+has no fence before it. A ``mov`` of a register or a constant does not count as a use here, though it does in
+the manual, because compilers move both freely.
 """
 
 from __future__ import annotations
@@ -45,20 +47,22 @@ from warplab.simt.ptx.dataflow import register_facts
 from warplab.simt.ptx.parser import Function, Imm, Instr, Reg, Vec, leaves
 from warplab.simt.ptx.ptx_types import TYPES
 
-LANES = 128  # of a warp group
+LANES = 128  # threads of a warp group
 FP8 = ("e4m3", "e5m2")
-K_BYTES = 32  # of a row of an operand, in one instruction
+K_BYTES = 32  # bytes along K of a row of an operand, in one instruction
 SUMS = {"f16": {"f16", "f32"}, "bf16": {"f32"}, "tf32": {"f32"}, "s8": {"s32"}, "u8": {"s32"}}
 SUMS |= dict.fromkeys(FP8, SUMS["f16"])
 SWIZZLES = (0, 128, 64, 32)  # bytes, by the number in a descriptor
 SHAPES = " ".join(f"m64n{n}k{k}" for n in range(8, 257, 8) for k in (8, 16, 32))
-LEAST = {"f16": -14, "e5m2": -14, "e4m3": -6}  # exponents of normal numbers; the others': -126
-THREAD, SUM, FACTOR = range(3)  # who used a register last: a thread, or a product as its D or its A
+LEAST = {"f16": -14, "e5m2": -14, "e4m3": -6}  # least exponents of normal numbers; -126 for other types
+THREAD, SUM, FACTOR = range(3)  # the last user of a register: a thread, or a product as its D or its A
 
 
 @dataclass(frozen=True)
 class TileProduct:
-    """A product, whether A and B lie along M and N in memory and not along K, and whether it is negated."""
+    """A product; ``turned``: whether A and B are contiguous along M and N, not along K, in shared memory;
+    ``negated``: D = -A x B (+ D).
+    """
 
     product: Product
     turned: tuple[bool, bool]
@@ -66,12 +70,12 @@ class TileProduct:
 
 
 def flops(instr: Instr) -> int:
-    """Floating-point operations of one lane: a 128th of the warp group's 2 M N K."""
+    """Floating-point operations that one lane counts: a 128th of the warp group's 2 M N K."""
     return tensor.flops(instr) // 4
 
 
 def operand_bytes(instr: Instr) -> int:
-    """Bytes of shared memory that a product reads, for one lane: B, and A where it lies there."""
+    """Bytes of shared memory that a product reads, divided by the lanes: B, and A if it is there."""
     if not _multiplies(instr):
         return 0
     _, n, _ = shape_of(instr) or (0, 0, 0)
@@ -79,7 +83,7 @@ def operand_bytes(instr: Instr) -> int:
 
 
 def registers_of(fn: Function) -> frozenset[str]:
-    """The registers of products in a function, and those that copies join with them."""
+    """The registers of a function that hold D or A of a product, also through copies."""
     body = [item for item in fn.body if isinstance(item, Instr)]
     if not any(i.opcode == "wgmma" for i in body):
         return frozenset()
@@ -101,7 +105,7 @@ def _multiplies(instr: Instr) -> bool:
 
 
 def read(code, variable: str) -> str:
-    """The value of a register that may be a product's, where the translated instruction reads it."""
+    """Emit the check of a read of a register in ``registers_of``; returns the expression of its value."""
     if code.instr.opcode == "wgmma" or _copies(code.instr):
         return variable
     site = code.place(code.instr, code.instr.opcode)
@@ -110,7 +114,7 @@ def read(code, variable: str) -> str:
 
 
 def written(code, name: str, expression: str) -> str:
-    """What to keep in a register that may be a product's, where the translated instruction writes it."""
+    """The expression of the new content of a register in ``registers_of``, with the check of the write."""
     if code.instr.opcode == "wgmma" or _copies(code.instr):
         return expression
     site, before = code.place(code.instr, code.instr.opcode), f"registers.get({name!r})"
@@ -174,8 +178,9 @@ def _size(kind: str) -> int:
 
 
 class HeldRegister(WrappedArray):
-    """A register of products: ``now`` its elements (which may be wrapped themselves), ``by`` whom it was used
-    last, one column a lane or for all: who, the group of a product that uses it, when, and the site.
+    """A register of products. ``now``: its elements (which may be wrapped arrays). ``by``: its last user, in
+    rows for the kind of user, the number of a product's group, the time and the site, with a column a lane
+    or one for all.
     """
 
     def __init__(self, now, by: np.ndarray):
@@ -203,25 +208,25 @@ class HeldRegister(WrappedArray):
 
 @dataclass
 class _Reading:
-    """An operand in shared memory that a warp group's product reads: the ``addresses`` of its pieces, a lane
-    each in several turns, and the ``pieces`` of the chunk's shared memory, sorted.
+    """An operand in shared memory that a warp group's product reads: the ``addresses`` of its 16-byte pieces,
+    in rows of one piece a lane, and their sorted numbers in the chunk's shared memory, ``pieces``.
     """
 
-    lane: int  # the warp group's first
-    number: int
+    lane: int  # the warp group's first lane
+    number: int  # the product's group
     site: int
     addresses: np.ndarray
     pieces: np.ndarray
 
 
 class Products(ChunkWatch):
-    """The products of a chunk's warp groups. Observer: refuses writes to shared memory that a product may
-    still read. A thread's products form groups, numbered by its commits, as ``async_copies`` are.
+    """The products of a chunk's warp groups, and an observer that refuses writes to shared memory that a
+    product may still read.
     """
 
     def __init__(self, machine):
         super().__init__(machine)
-        self.now = 0  # instructions that use registers of products, so far
+        self.now = 0  # a time: counts products and fences
         self.fenced = np.zeros(machine.lanes, np.int64)
         self.reading: list[_Reading] = []
 
@@ -230,7 +235,7 @@ class Products(ChunkWatch):
         self.fenced[group.lanes] = self.now
 
     def wait(self, group, last: int) -> list[_Reading]:
-        """All but the last groups of products are there. What they have read."""
+        """The groups of products except the ``last`` so many are complete. Returns what they have read."""
         self.wait_group(group, last)
         pending = [r.number >= self.finished[r.lane] for r in self.reading]
         done = [r for r, waits in zip(self.reading, pending) if not waits]
@@ -256,13 +261,14 @@ class Products(ChunkWatch):
 
 
 def products(memory) -> Products:
-    """The chunk's watch over products."""
+    """The chunk's Products."""
     return memory.watch(Products)
 
 
 def wait(memory, group, last: int) -> None:
-    """``wgmma.wait_group``: any thread of a warp group may now tell others that what its products read may be
-    overwritten. So its threads have met, and their products have read until now.
+    """``wgmma.wait_group``. The operands of complete products may now be overwritten, also by other threads
+    that a thread of the warp group synchronises with. So observers are told that these reads end now, and
+    that the threads of the warp group have met.
     """
     machine, done = memory.machine, products(memory).wait(group, last)
     if not done:
@@ -280,12 +286,12 @@ def wait(memory, group, last: int) -> None:
 
 
 def used(memory, group, site, value) -> HeldRegister:
-    """A thread reads a register."""
+    """Check that a thread may read a register; returns it with the thread as its last user."""
     return _by_thread(memory, group, site, value, value, "reads")
 
 
 def replaced(memory, group, site, value, before) -> HeldRegister:
-    """A thread writes a register, in which ``before`` was."""
+    """Check that a thread may overwrite ``before`` in a register; returns the register's new content."""
     return _by_thread(memory, group, site, value, before, "overwrites")
 
 
@@ -298,7 +304,7 @@ def _by_thread(memory, group, site, value, before, does: str) -> HeldRegister:
 
 
 def _refuse_unfinished(found: Products, group, site, value: HeldRegister, does: str, users: tuple) -> None:
-    """Raise WarpgroupMisuse for the first lane with a product of such users that is not waited for."""
+    """Raise WarpgroupMisuse if a product that uses a register as one of ``users`` may not be complete."""
     who, number, _, by = np.broadcast_to(value.by, (4, group.size))
     pending = (number >= found.finished[group.lanes]) & np.isin(who, users)
     if pending.any():
@@ -320,7 +326,7 @@ def _unfinished(machine, lane: int, site: int, by: int, does: str, whose: str) -
 
 
 def _refuse_unfenced(found: Products, group, site, value: HeldRegister, is_sum: bool) -> None:
-    """Raise WarpgroupMisuse where a fence is missing before a product that uses the register."""
+    """Raise WarpgroupMisuse if a product uses the register without the fence that it needs."""
     who, _, time, by = np.broadcast_to(value.by, (4, group.size))
     unfenced = time >= found.fenced[group.lanes]
     if not unfenced.any():
@@ -345,13 +351,13 @@ def _unfenced(machine, lane: int, site: int, does: str) -> WarpgroupMisuse:
     return machine.program.error(
         WarpgroupMisuse,
         site,
-        f"the product of {machine.thread_name(lane)} {does}, and no wgmma.fence stands before it",
+        f"the product of {machine.thread_name(lane)} {does}, and there is no wgmma.fence before it",
         "wgmma.fence.sync.aligned before the first product, and again after threads have used its registers",
     )
 
 
 def multiply(memory, group, site, form: TileProduct, sums, factors, first, second, keeps):
-    """The registers of D, and those of A, which are the product's from now on."""
+    """Compute a product. Returns the registers of D and of A, with the product as their last user."""
     groups, found, p = _whole_groups(memory, group, site), products(memory), form.product
     found.now += 1
     if not found.fenced[group.lanes].all():
@@ -364,7 +370,7 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
                 continue
             seen.add(id(value.by))
             _refuse_unfenced(found, group, site, value, is_sum)
-            does, users = "takes for a product", (FACTOR,) if is_sum else (SUM,)
+            does, users = "uses in a product", (FACTOR,) if is_sum else (SUM,)
             _refuse_unfinished(found, group, site, value, does, users)
     keeps = _same_in_groups(memory, site, keeps, group, groups, "whether it adds to the accumulators")
     added, own = (
@@ -392,7 +398,7 @@ def multiply(memory, group, site, form: TileProduct, sums, factors, first, secon
 
 
 def _summed(x: np.ndarray, y: np.ndarray, c: np.ndarray, p: Product) -> np.ndarray:
-    """C + X Y, the sum of each row of X and each row of Y, as bit patterns of the result's type."""
+    """C + X Y^T as bit patterns of the result's type, with the hardware's truncation (see the module)."""
     exact = np.matmul(x, y.transpose(0, 2, 1)) + c
     if p.d == "s32":
         return tensor.encode(exact, np.zeros(1), p)
@@ -418,7 +424,7 @@ def _exponents(values: np.ndarray, kind: str) -> np.ndarray:
 
 
 def _plain(memory, group, site, value: Any) -> np.ndarray:
-    """The elements of a register."""
+    """The elements of a register; refuses tainted ones."""
     value = value.now if isinstance(value, HeldRegister) else value
     if isinstance(value, Tainted):
         value.refuse(group, "multiplies it", memory.program.sites[site])
@@ -426,12 +432,12 @@ def _plain(memory, group, site, value: Any) -> np.ndarray:
 
 
 def _whole_groups(memory, group, site) -> int:
-    """Number of the group's warp groups. Raises WarpWide unless all 128 lanes of each are there."""
+    """The number of warp groups in the group. Raises WarpWide unless all 128 lanes of each are there."""
     return tensor.whole(memory, group, site, group.four_warps, LANES, "a warp group", "the four warps")
 
 
 def _same_in_groups(memory, site, value, group, groups: int, what: str) -> np.ndarray:
-    """The value of each warp group. Raises WarpWide where threads of one disagree."""
+    """The value of each warp group. Raises WarpWide if the threads of one disagree."""
     value = np.broadcast_to(_plain(memory, group, site, value), (group.size,)).reshape(groups, LANES)
     if (value != value[:, :1]).any():
         why = f"the threads of a warp group disagree about {what}"
@@ -442,9 +448,9 @@ def _same_in_groups(memory, site, value, group, groups: int, what: str) -> np.nd
 
 
 def _of_registers(registers, size: int, groups: int, p: Product) -> np.ndarray:
-    """A, (groups, 64, K): each warp has 16 rows, laid out as for ``mma``."""
+    """A from registers, (groups, 64, K): each warp has 16 rows, in the layout of ``mma``."""
     bits = stacked(registers, size).view(f"u{_size(p.a)}")
-    each = 4 // bits.itemsize  # elements of a register
+    each = 4 // bits.itemsize  # elements in a register
     lanes = bits.reshape(groups, 4, 8, 4, -1, 2, each)
     return _decoded(lanes.transpose(0, 1, 5, 2, 4, 3, 6).reshape(groups, 64, p.k), p.a)
 
@@ -456,10 +462,7 @@ def _decoded(bits: np.ndarray, kind: str) -> np.ndarray:
 def _shared(
     memory, group, site, groups: int, descriptor, rows: int, form: TileProduct, which: int
 ) -> np.ndarray:
-    """An operand from shared memory, (groups, rows, K).
-
-    Each lane reads some pieces of 16 bytes of it, which is told to the observers.
-    """
+    """An operand from shared memory, (groups, rows, K). Observers see the lanes read its 16-byte pieces."""
     kind, turned = (form.product.a, form.product.b)[which], form.turned[which]
     what = "the descriptor of a tile in shared memory"
     code = _same_in_groups(memory, site, descriptor, group, groups, what).astype(np.int64)
@@ -490,13 +493,14 @@ def _shared(
 
 @functools.lru_cache(maxsize=1024)
 def _places(descriptor: int, rows: int, turned: bool) -> np.ndarray:
-    """The byte addresses of an operand's pieces of 16 bytes, row after row, of a row along K; where it is
-    ``turned``, the 16 pieces of eight rows after those of eight others.
+    """The byte addresses of an operand's 16-byte pieces: two for each row along K, row by row; if ``turned``,
+    16 pieces (one for each k) for each eight rows.
 
-    In words of 16 bytes, L and S for the leading and the stride byte offset: along K, rows of the swizzle's
-    span (16 bytes without one), eight of them together, S from eight to eight, and two pieces of each row
-    next to each other (L apart without a swizzle). Turned, one k of so many M or N as the span holds, eight
-    k together, S from eight k to eight, and L to the next M or N (without a swizzle the other way round).
+    With L and S for the leading and the stride byte offset. Not turned: a row takes as many bytes as the
+    swizzle spans (16 without one), eight rows are contiguous, S is the distance between groups of eight rows,
+    and a row's two pieces are neighbours (L apart without a swizzle). Turned: a k takes as many bytes as the
+    swizzle spans, eight k are contiguous, S is the distance between groups of eight k, and L that to the next
+    elements along M or N (without a swizzle, S and L are exchanged).
     """
     start, leading, stride = ((descriptor >> at & 0x3FFF) << 4 for at in (0, 16, 32))
     span, base = SWIZZLES[descriptor >> 62 & 3], (descriptor >> 49 & 7) << 7

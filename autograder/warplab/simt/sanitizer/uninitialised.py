@@ -133,7 +133,7 @@ class InitialisationCheck(Observer):
         return self.stored[space]
 
     def discards(self) -> None:
-        """Note the ``deciders`` of the running basic block: a tainted operand did not taint its result."""
+        """Note the ``deciders`` of the running block, in which a tainted operand may not taint a result."""
         for instr in self.machine.running.instrs:
             if instr.opcode == "selp":
                 self.deciders.add(instr.operands[3].name)
