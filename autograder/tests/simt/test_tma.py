@@ -224,7 +224,7 @@ def test_a_tensor_map_that_is_a_copy_in_local_memory_is_refused():
     text = THERE.format(fetch=FETCH_TILE.format(rank=2, coordinates="%3, %4"))
     text = text.replace("const __grid_constant__ CUtensorMap map", "CUtensorMap map")
     array, out = _array("float32", (40, 64)), np.zeros(512, np.uint8)
-    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)none \(local memory\).*const __grid_constant__"):
+    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)not one \(local memory\).*const __grid_constant__"):
         kernel(text, "there")[1, 64](warplab.tensor_map(array, (8, 16)), out, 512, 512, 4, 3, 0)
 
 
@@ -327,7 +327,7 @@ READ, DOUBLED, CLEARED = line("mine = tile"), line("2 * mine"), line("tile[t] = 
         (
             7,
             warplab.SharedRace,
-            rf":{PUT}: the copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence",
+            rf":{PUT}: the bulk copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence",
         ),
         (
             8,
