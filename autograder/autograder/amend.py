@@ -33,7 +33,7 @@ from autograder.results import Results, StoredRecord
 from autograder.roster import read_roster
 from autograder.user_error import UserError, cause_of, nearest
 from autograder.worked import worked
-from autograder.workers.interrupts import kept
+from autograder.workers.interrupts import deferred_interrupts
 from autograder.workers.pool import Pool
 
 Moved = list[tuple[str, str, str, str]]  # student, before, after, why
@@ -247,7 +247,7 @@ def make(course: Course, change: Change, back: bool = False) -> None:
     if not back:
         write_changes(course.out, [*course.changes, msgspec.structs.replace(change, beside="")])
     try:
-        with kept():
+        with deferred_interrupts():
             _apply(course, course.out, change, back)
     except (OSError, OperationalError, KeyboardInterrupt) as problem:
         what = cause_of(problem) or "Ctrl-C"

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from autograder.grade import Grading, Row
 from autograder.user_error import first_few, tell
-from autograder.workers.happenings import Event, sentence
+from autograder.workers.event_log import Event, sentence
 
 QUIET = 60.0  # seconds between two progress lines in a log
 
@@ -31,7 +31,7 @@ class Follower:
         self.judged, self.since = 0, time.monotonic()
 
     def hear(self, event: Event) -> None:
-        """Show one event; registered as a listener of the run's Happenings."""
+        """Show one event; registered as a listener of the run's EventLog."""
         if event["event"] == "decided":
             self.done += 1
             self.judged += event["fresh"]
@@ -71,6 +71,6 @@ def doing(event: Event) -> str:
 def follow(console: Console, grading: Grading) -> list[Row]:
     """Run a Grading, showing its progress; returns its rows sorted by student."""
     follower = Follower(console, grading.assignment.name, len(grading.submissions))
-    grading.happened.listeners.append(follower.hear)
+    grading.events.listeners.append(follower.hear)
     with follower.progress:
         return sorted(grading.rows(), key=lambda row: row.student)

@@ -31,8 +31,8 @@ from autograder.user_error import UserError, nearest
 from autograder.validate import Defect, Malformed, checked, read_bytes
 from autograder.worked import worked
 from autograder.workers.commission import Commission, Conditions
-from autograder.workers.happenings import Happenings
-from autograder.workers.interrupts import kept, stop_if_asked
+from autograder.workers.event_log import EventLog
+from autograder.workers.interrupts import deferred_interrupts, stop_if_asked
 from autograder.workers.pool import Pool, Threads
 from autograder.workers.ruling import Ruling, fault_of, without_grade
 
@@ -118,7 +118,7 @@ class Grading:
 
     root: the course folder. name: "ps04". out: gets gradebook.db, grades.csv, autograded/, feedback/,
     results/. pool: where submissions are judged (default: one at a time on this machine, in the sandbox;
-    raises NoSandbox where that does not work). happened: receives the events; its log is OUT/log.jsonl.
+    raises NoSandbox where that does not work). events: its log becomes OUT/log.jsonl.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Grading:
         asked: Asked | None = None,
         *,
         pool: Pool | None = None,
-        happened: Happenings | None = None,
+        events: EventLog | None = None,
     ) -> None:
         self.asked = asked = asked or Asked()
         self.root = root
@@ -142,10 +142,10 @@ class Grading:
         self.out = Path(out)
         self.limits = Limits.of(asked.seconds)
         self.pool = pool or Threads(choose())
-        self.happened = happened or Happenings()
+        self.events = events or EventLog()
         try:
             self.out.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.happened.log_to(self.out / "log.jsonl")
+            self.events.log_to(self.out / "log.jsonl")
             self.seed = results.secret_seed(self.out) if asked.seed is None else asked.seed
         except (OSError, ValueError) as problem:
             raise UserError(f"cannot write to {self.out}: {problem}; choose another --out folder") from None
@@ -164,16 +164,16 @@ class Grading:
         """
         told: Counter[str] = Counter()
         name, size = self.assignment.name, len(self.submissions)
-        with grading_lock(self.out), kept():
-            self.happened.tell("started", assignment=name, submissions=size, isolation=self.pool.isolation)
+        with grading_lock(self.out), deferred_interrupts():
+            self.events.tell("started", assignment=name, submissions=size, isolation=self.pool.isolation)
             try:
                 for row in self._rows():
                     told[row.status] += 1
-                    self.happened.tell("decided", **asdict(row))
+                    self.events.tell("decided", **asdict(row))
                     yield row
             finally:
                 how = "finished" if told.total() == size else "stopped"
-                self.happened.tell(how, assignment=name, submissions=size, decided=told)
+                self.events.tell(how, assignment=name, submissions=size, decided=told)
 
     def _rows(self) -> Iterator[Row]:
         with CourseGradebook(self.out, nbgrader_config(self.root)) as book:
@@ -244,7 +244,7 @@ class Grading:
     def _judge_all(self, book: CourseGradebook, waiting: list[GradingJob]) -> Iterator[Row]:
         """Send the jobs to the pool, and record each as soon as its ruling comes back."""
         jobs = {self._commission(job): job for job in waiting}
-        with contextlib.closing(self.pool.rulings(deque(jobs), self.happened)) as rulings:
+        with contextlib.closing(self.pool.rulings(deque(jobs), self.events)) as rulings:
             for one, ruling in rulings:
                 jobs[one].ruling = ruling
                 yield self._record(book, jobs[one])

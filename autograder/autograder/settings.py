@@ -17,7 +17,7 @@ from autograder.release.release import nbgrader_config
 from autograder.sandbox.choose import choose
 from autograder.user_error import UserError, nearest
 from autograder.workers.connecting import cluster_pool
-from autograder.workers.happenings import Happenings
+from autograder.workers.event_log import EventLog
 from autograder.workers.parcels import Parcels
 from autograder.workers.pool import Pool, Threads
 
@@ -53,7 +53,7 @@ class Grade(Configurable):
     @contextlib.contextmanager
     def pool(
         self,
-        happened: Happenings,
+        events: EventLog,
         scheduler: str | None = None,
         workers: int | None = None,
         unsafe: bool = False,
@@ -70,7 +70,7 @@ class Grade(Configurable):
         if self.parcels:
             yield Parcels(self.parcels, self.machines)
         elif scheduler or workers:
-            with cluster_pool(happened, scheduler, workers or 1, unsafe, self.patience) as pool:
+            with cluster_pool(events, scheduler, workers or 1, unsafe, self.patience) as pool:
                 yield pool
         else:
             yield Threads(choose(unsafe), self.jobs)

@@ -148,10 +148,10 @@ def judged_here(judge=full_marks):
         yield
 
 
-def grading(root, name, submissions, out, *, sandbox=None, jobs=1, pool=None, happened=None, **asked):
+def grading(root, name, submissions, out, *, sandbox=None, jobs=1, pool=None, events=None, **asked):
     """A Grading with what `asked` names, in `jobs` threads behind the walls of `sandbox`."""
     pool = pool or Threads(sandbox or grade.choose(), jobs)
-    return grade.Grading(root, name, submissions, out, grade.Asked(**asked), pool=pool, happened=happened)
+    return grade.Grading(root, name, submissions, out, grade.Asked(**asked), pool=pool, events=events)
 
 
 def run_notebook(steps, launcher, limits):

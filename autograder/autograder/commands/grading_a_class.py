@@ -105,16 +105,16 @@ def grade(
     from autograder.grade import Asked, Grading
     from autograder.settings import grade_settings
     from autograder.show import summary
-    from autograder.workers.happenings import Happenings
+    from autograder.workers.event_log import EventLog
     from autograder.workers.parcels import SENT
 
-    at, happened = here(course, out, submissions), Happenings()
+    at, events = here(course, out, submissions), EventLog()
     settings = grade_settings(at.root, context.args)
     if received and settings.exchange:
         raise UserError("times of arrival come from --received or from Grade.exchange, not from both")
     asked = Asked(settings.time_limit, settings.seed, student or (), regrade, received, settings.exchange)
-    with resumable(), settings.pool(happened, scheduler, workers, unsafe) as pool:
-        grading = Grading(at.root, assignment, at.submissions, at.grades, asked, pool=pool, happened=happened)
+    with resumable(), settings.pool(events, scheduler, workers, unsafe) as pool:
+        grading = Grading(at.root, assignment, at.submissions, at.grades, asked, pool=pool, events=events)
         rows = follow(console, grading)
     summary(console, grading, rows, at.grades)
     open_ = [row for row in rows if row.status == "not graded" and not row.reason.startswith(SENT)]

@@ -1,9 +1,9 @@
-"""A submission's code, run to its end even where it ends the process.
+"""Runs a submission's code to its end, even if parts of it crash the process.
 
-Each crash or timeout costs one step, no more. First the student's process answers the questions of all tasks,
-then the executor does what the answers order. The executor comes up while the student's process runs, and
-that one is torn down while the executor runs. All of them, in all attempts, draw on one budget; when that
-is used up, what was finished counts.
+A crash or timeout loses only the step (cell or task) that caused it. First the student's process answers the
+questions of all tasks; then the executor executes the orders in those answers. To save time the executor
+starts while the student's process runs, and that one is torn down while the executor runs. All processes of
+all attempts draw on one budget; when it is used up, what was finished counts.
 """
 
 import contextlib
@@ -40,12 +40,12 @@ from warplab.tasks.declaration import KernelTask, RanksTask, Task
 from warplab.tasks.rubric import Case
 
 MAX_ATTEMPTS = 8
-Cases = dict[str, list[Case]]  # by the name of their task
+Cases = dict[str, list[Case]]  # {task name: its cases}
 
 
 @dataclass(frozen=True)
 class NotebookStep:
-    """One thing to do, in notebook order: execute a cell's `source`, or ask a task's questions.
+    """One step of a run, in notebook order: execute a cell's `source`, or ask a task's questions.
 
     id: the cell's grade id or cell id. kind: "cell" or "task".
     """
@@ -58,7 +58,7 @@ class NotebookStep:
 
 @dataclass
 class Run:
-    """The merged result of all attempts. outcomes: task name -> [Outcome]; errors: cell id -> sentence."""
+    """The merged result of all attempts. outcomes: {task name: [Outcome]}. errors: {cell id: sentence}."""
 
     status: str = "graded"
     reason: str = ""
@@ -66,7 +66,7 @@ class Run:
     errors: dict[str, str] = field(default_factory=dict)
 
     def note(self, step: str, lost: Lost) -> None:
-        """The first loss is the reason of the whole run; that its budget is used up is told, too."""
+        """Record the loss of a process: the first is the run's reason; a used-up budget is added to it."""
         if self.status == "graded":
             self.status, self.reason = lost.kind, f"{step}: {lost}"
         elif isinstance(lost, UsedUp) and str(lost) not in self.reason:
@@ -76,9 +76,9 @@ class Run:
 def run_all(steps: Iterable[NotebookStep], cases: Cases, launcher: Launcher, limits: Limits) -> Run:
     """Run all steps.
 
-    After an early end, the step that caused it and what is finished are dropped, and the rest is tried
-    afresh, while the budget lasts. Every case gets an Outcome. Raises NotStarted if a process does not come
-    up.
+    After a crash or timeout, the step that caused it and the finished tasks are dropped, and a new process
+    runs the rest, while the budget lasts. Every case gets an Outcome. Raises NotStarted if a process does not
+    start.
     """
     left = list(steps)
     imports = often_imported(step.source for step in left)
@@ -111,9 +111,9 @@ def run_all(steps: Iterable[NotebookStep], cases: Cases, launcher: Launcher, lim
 
 
 class _Conversation(contextlib.ExitStack):
-    """What has been asked and answered so far, over all attempts.
+    """All attempts at one submission: its processes, the answers so far, the orders to execute.
 
-    Every process is closed at its end, if not before.
+    A context manager that closes all processes at its end.
     """
 
     def __init__(self, cases: Cases, launcher: Launcher, limits: Limits, imports: tuple[str, ...]) -> None:
@@ -125,12 +125,12 @@ class _Conversation(contextlib.ExitStack):
         self.executor: Process | None = None
         self.run = Run(outcomes={name: [] for name in cases})
         self.finished: list[NotebookStep] = []
-        self.orders: dict[str, list[tuple[Case, Order]]] = {}  # by the name of their task
+        self.orders: dict[str, list[tuple[Case, Order]]] = {}  # {task name: orders to execute}
 
     def go(self, steps: Sequence[NotebookStep]) -> tuple[NotebookStep, Lost] | None:
-        """One attempt in a process of its own.
+        """Make one attempt at the steps in a new process.
 
-        Returns the step that ended it, and how; None if nothing did.
+        Returns (the step that ended the process, how); None if all steps were done.
         """
         try:
             process = self._started("student")
@@ -148,7 +148,7 @@ class _Conversation(contextlib.ExitStack):
         return None
 
     def _do(self, process: Process, step: NotebookStep, before: Sequence[NotebookStep]) -> None:
-        """One step. before: those that this process has behind it."""
+        """Do one step. before: the steps that this process has done."""
         process.begin_step(self.budget.limits.step_seconds)
         if step.kind == "cell":
             error = process.ask(Cell(step.id, step.source), (Executed,)).error
@@ -160,15 +160,15 @@ class _Conversation(contextlib.ExitStack):
             self._ranks(step, task, [Cell(one.id, one.source) for one in before if one.kind == "cell"])
         else:
             halves = crossing.has_halves(task)
-            other = self._another([one for one in before if one.kind == "cell"]) if halves else None
+            other = self._second_process([one for one in before if one.kind == "cell"]) if halves else None
             for case in crossing.tried(self.cases[task.name], self.run.outcomes[task.name]):
                 self._ask(process, task, case, other)
             if other is not None:
                 other.close()
         self.finished.append(step)
 
-    def _another(self, cells: Sequence[NotebookStep]) -> Process:
-        """A second process of the student's that has seen the same cells and no question."""
+    def _second_process(self, cells: Sequence[NotebookStep]) -> Process:
+        """A second student process that has run the same cells but seen no question."""
         process = self._started("student")
         process.begin_step(self.budget.limits.step_seconds)
         for cell in cells:
@@ -192,9 +192,9 @@ class _Conversation(contextlib.ExitStack):
         return super().__exit__(*details)
 
     def _ask(self, process: Process, task: Task, case: Case, other: Process | None = None) -> None:
-        """Ask one case's question and keep what comes of it: an outcome, or an order for the executor.
+        """Ask one case's question and store the result: an outcome, or an order for the executor.
 
-        other: whom to ask the second half of the question, where there is one.
+        other: the process that gets the second half of a question in two halves.
         """
         outcomes = self.run.outcomes[task.name]
         with blamed_on(task):
@@ -203,7 +203,7 @@ class _Conversation(contextlib.ExitStack):
         allowed = (Answer, Failure, Missing, Call) if host else (Answer, Failure, Missing)
         reply = process.ask(Question(task.crossing, task.entry, task.plan_entry, data, task.most_s), allowed)
         while isinstance(reply, Call):
-            assert host is not None  # or a Call would not be allowed
+            assert host is not None  # only then is a Call allowed
             with blamed_on(task):
                 served = Reply(host.call(reply.data))
             reply = process.ask(served, allowed)
@@ -239,10 +239,10 @@ class _Conversation(contextlib.ExitStack):
             _fill(self.run.outcomes[task.name], self.cases[task.name], str(lost))
 
     def execute(self) -> None:
-        """Do all orders; a kernel that costs the executor its life or time costs the rest of its own task.
+        """Execute all orders. A kernel that crashes the executor or runs out of time loses its task's rest.
 
-        Timed ones come last, in processes of their own: they wait for their turn on the GPU, and the
-        executor's time would run out meanwhile.
+        Timed orders come last, in their own processes: they wait for their turn on the GPU, and meanwhile
+        the executor's time would run out.
         """
         for timed in (False, True):
             for name, orders in self.orders.items():
@@ -260,7 +260,7 @@ class _Conversation(contextlib.ExitStack):
                         self._execute(task, mine)
                 except Lost as lost:
                     self.run.note(name, lost)
-                    _fill(self.run.outcomes[name], [case for case, _ in orders], _of_a_kernel(lost))
+                    _fill(self.run.outcomes[name], [case for case, _ in orders], _kernel_error(lost))
                     self._close_executor()
             self._close_executor()
 
@@ -272,7 +272,7 @@ class _Conversation(contextlib.ExitStack):
             try:
                 _check(done, order)
             except crossing.Refused as problem:
-                raise executor.babble(problem) from None
+                raise executor.not_an_answer(problem) from None
             self.run.outcomes[task.name].append(outcome_of(case, done, order))
 
     def _time(self, task: Task, orders: Sequence[tuple[Case, Order]]) -> None:
@@ -289,12 +289,12 @@ class _Conversation(contextlib.ExitStack):
 
 
 def outcome_of(case: Case, done: Done, order: Order) -> Outcome:
-    """The Outcome of an order that the executor's message Done tells of."""
+    """The Outcome of a case, from the executor's message Done about its order."""
     return Outcome(case.name, **structs.asdict(done), launch=order.launch)
 
 
 def _check(done: Done, order: Order) -> None:
-    """Raises Refused unless this is what an executor may say of an order: of its results and its inputs."""
+    """Raise Refused unless a Done is about results and inputs of this order only."""
     if not set(done.outputs) <= set(order.results):
         raise crossing.Refused("results that were not asked for")
     if not set(done.modified) <= set(order.inputs):
@@ -303,8 +303,8 @@ def _check(done: Done, order: Order) -> None:
     crossing.checked_findings(done.findings)
 
 
-def _of_a_kernel(lost: Lost) -> str:
-    """The sentence for a student whose kernel, and not a cell, lost the process."""
+def _kernel_error(lost: Lost) -> str:
+    """The sentence for a student whose kernel, not a cell, ended the process."""
     told = (
         str(lost).replace("the code ended", "the kernel ended").replace("the code wrote", "the kernel wrote")
     )

@@ -1,4 +1,4 @@
-"""What is left of one submission's limits, and how a process of it is lost."""
+"""What is left of one submission's limits, and the exceptions for a process that is lost."""
 
 import math
 import time
@@ -11,7 +11,7 @@ STEP_SHARE = 4  # a step may use a quarter of the messages
 
 
 class Lost(Exception):
-    """A process is of no use any more. The text is a sentence for the student.
+    """A process crashed, ran out of time or broke the protocol. The text is a sentence for the student.
 
     kind: "timeout" or "crashed".
     """
@@ -22,7 +22,7 @@ class Lost(Exception):
 
 
 class UsedUp(Lost):
-    """The submission has nothing left to go on with."""
+    """The submission's whole budget of time, processor time or messages is used up."""
 
     def __init__(self, kind: str, what: str) -> None:
         super().__init__(
@@ -31,11 +31,11 @@ class UsedUp(Lost):
 
 
 class Budget:
-    """All processes of one submission draw on it, whichever attempt, crossing or rank they belong to.
+    """The limits that all processes of one submission share, over all attempts, crossings and ranks.
 
-    end: when its time is up, by time.monotonic(). The clock starts when its first process is up: what comes
-    before is the machine's. processor_seconds: what is left of them. allowance: the messages that may still
-    come.
+    end: when its time is up, by time.monotonic(). The clock starts when the first process is up, so that a
+    slow start costs the student nothing. processor_seconds: how many are left. allowance: the messages that
+    may still arrive.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -44,12 +44,12 @@ class Budget:
         self.allowance = Allowance(limits.message_mib << 20, limits.messages)
 
     def start(self) -> None:
-        """Start the clock, if it does not run."""
+        """Start the clock unless it runs already."""
         if self.end == math.inf:
             self.end = time.monotonic() + self.limits.total_seconds
 
     def left(self) -> float:
-        """Seconds. Raises UsedUp where there are none."""
+        """Seconds of wall-clock time that are left. Raises UsedUp if time or processor time is used up."""
         left = self.end - time.monotonic()
         if left <= 0:
             raise UsedUp("timeout", f"{self.limits.total_seconds:g} s")
@@ -75,11 +75,11 @@ class Budget:
         return Allowance((self.limits.message_mib << 20) // STEP_SHARE, self.limits.messages // STEP_SHARE)
 
     def out_of_processor_time(self) -> UsedUp:
-        """How a submission ends that has used up its processor time."""
+        """The UsedUp for processor time."""
         return UsedUp("timeout", f"{self.limits.processor_seconds:g} s of processor time")
 
     def too_much(self) -> UsedUp | None:
-        """How the submission ends that has sent its last message; None where it has not."""
+        """The UsedUp for messages, or None while the submission may send more."""
         if self.allowance.bytes < 0:
             return UsedUp("crashed", f"{self.limits.message_mib:,} MiB of messages")
         if self.allowance.messages < 0:

@@ -1,4 +1,4 @@
-"""Faults that are nobody's grade: a task that breaks its own contract."""
+"""Faults of a task's own code, which must not change anybody's grade."""
 
 import contextlib
 from collections.abc import Generator
@@ -10,17 +10,17 @@ from warplab.tasks.declaration import Task
 
 
 class InternalError(Exception):
-    """A task broke its own contract: points outside [0, max], or an exception of its own.
+    """A task broke its own contract: points outside [0, max], or an exception in its own code.
 
-    Never credit, never the student's fault.
+    The submission is then not graded, instead of getting or losing points.
     """
 
 
 @contextlib.contextmanager
 def blamed_on(task: Task) -> Generator[None, None, None]:
-    """What a task's own code raises inside is an InternalError that names the task.
+    """Turn an exception of a task's own code in the block into an InternalError that names the task.
 
-    What it refuses stays the student's.
+    Refused passes through: it is about the student's answer.
     """
     try:
         yield

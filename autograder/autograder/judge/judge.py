@@ -25,18 +25,19 @@ from warplab.tasks import registry, scoring
 from warplab.tasks.rubric import Case, Line, Points, Report, Text, one_of
 
 TOLERANCE = 1e-6
+# control characters, bidirectional controls, line separators and lone surrogates
 UNSHOWN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 Name = Annotated[str, Meta(max_length=100)]
-LONGEST = 4_000  # characters of a sentence, and of a line of code
-TIMED_SETS = 8  # sets of inputs between which the samples of one timed case go round
+LONGEST = 4_000  # characters of a sentence or a line of code that is stored
+TIMED_SETS = 8  # sets of inputs that the samples of one timed case cycle through
 
 
 @dataclass
 class CellVerdict:
-    """One grade cell.
+    """The verdict on one grade cell.
 
-    points: float in [0, max], or None: "ungraded" (nothing here can measure it), "manual" (a person grades
-    it). lines: of its rows the attributes of a warplab.tasks.rubric.Line.
+    points: float in [0, max]; None in the states "ungraded" (nothing here can measure it) and "manual" (a
+    person grades it). lines: its rubric rows, each the attributes of a warplab.tasks.rubric.Line as a dict.
     """
 
     grade_id: Name
@@ -48,7 +49,7 @@ class CellVerdict:
     lines: list[dict[str, Any]] = field(default_factory=list)
 
     def as_changed(self, most: float, given: bool) -> CellVerdict:
-        """The same share of other points; all of them where they are given, or are none."""
+        """This verdict after changes of the set: the same share of `most` points; all of them if `given`."""
         if given or not most:
             return replace(self, points=most, max=most, state="full")
         points = None if self.points is None else self.points * most / self.max
@@ -57,9 +58,10 @@ class CellVerdict:
 
 @dataclass
 class Verdict:
-    """One judged submission.
+    """The verdict on one submission. cells: {grade id: CellVerdict}. seconds: how long judging took.
 
-    status: "timeout" and "crashed" are graded as far as the code came.
+    status: a submission with "timeout" or "crashed" is graded as far as its code came. cell_errors: {cell id:
+    what the cell raised}.
     """
 
     status: Annotated[str, one_of("graded", "timeout", "crashed")]
@@ -72,7 +74,7 @@ class Verdict:
     def so_far(self, given: Mapping[str, float], penalty: float) -> tuple[float, float, float]:
         """(points earned, points that wait for a GPU, points that wait for a person).
 
-        given: by grade id, what a person gave, which stands in the place of ours.
+        given: {grade id: points that a person gave}, which replace the judge's. penalty: off for lateness.
         """
         earned = math.fsum(given.get(key, cell.points) or 0.0 for key, cell in self.cells.items())
         waiting = [cell for key, cell in self.cells.items() if key not in given]
@@ -83,11 +85,11 @@ class Verdict:
 
     @property
     def points(self) -> dict[str, float | None]:
-        """{grade id: points}, as a gradebook takes them."""
+        """{grade id: points, or None}, as the gradebook takes them."""
         return {key: cell.points for key, cell in self.cells.items()}
 
     def as_changed(self, worth: Mapping[str, float], given: Collection[str]) -> Verdict:
-        """With the points of changes after hand-in: `worth` by grade id, all of them in `given` cells."""
+        """This verdict after changes of the set. worth: {grade id: maximum}. given: cells with all points."""
         cells = {
             key: cell.as_changed(worth.get(key, cell.max), key in given) for key, cell in self.cells.items()
         }
@@ -95,9 +97,9 @@ class Verdict:
 
 
 def make_cases(assignment: Assignment, seed: int) -> Cases:
-    """The judge's inputs for one seed.
+    """The cases of all tasks of a set for one seed.
 
-    Timed cases are left out where there is no CUDA device: their points stay ungraded.
+    Timed cases are included only where there is a CUDA device; elsewhere their points stay ungraded.
     """
     cases: Cases = {}
     for name in assignment.tasks():
@@ -114,9 +116,9 @@ def make_cases(assignment: Assignment, seed: int) -> Cases:
 
 
 def like(case: Case, other: Case) -> Case:
-    """`other` with the plain numbers of `case`.
+    """`other` with the scalar inputs of `case`.
 
-    A compiled launch and a recorded one hold those, so that sets may differ in arrays alone.
+    The scalars are part of a compiled or recorded launch, so the sets of one case may differ only in arrays.
     """
     inputs = {
         key: value if isinstance(value, np.ndarray) else case.inputs[key]
@@ -128,11 +130,11 @@ def like(case: Case, other: Case) -> Case:
 def judge_notebook(
     assignment: Assignment, checked: Checked, cases: Cases, launcher: Launcher, limits: Limits | None = None
 ) -> Verdict:
-    """Judge one notebook, as autograder.judge.reading or autograder.validate gives it. Returns a Verdict.
+    """Judge one notebook that was checked by autograder.judge.reading or autograder.validate.
 
-    No text of a student's is parsed here: it goes on to the processes behind walls.
-    cases: from make_cases; the same for every submission of a run. launcher: autograder.sandbox.Launcher.
-    Raises InternalError when a task misbehaves, NotStarted when a process cannot be started here.
+    The student's code is not parsed in this process, only passed on to sandboxed ones.
+    cases: from make_cases; the same for every submission of a run. limits: default Limits().
+    Raises InternalError for a fault of a task, NotStarted when a process cannot be started here.
     """
     started = time.monotonic()
     notebook, steps = checked.notebook, steps_of(assignment, checked)
@@ -159,9 +161,10 @@ def judge_notebook(
 
 
 def steps_of(assignment: Assignment, checked: Checked) -> tuple[NotebookStep, ...]:
-    """The student's code cells in notebook order, and each task where its first test cell stands.
+    """The student's code cells in notebook order, and each task at the place of its first test cell.
 
-    The text of test cells never runs: the task's own cases take its place. Cells that are idle are left out.
+    The text of test cells never runs; the task's own cases are judged instead. Idle cells (reader.needed) are
+    left out.
     """
     steps: list[NotebookStep] = []
     seen: set[str] = set()
@@ -179,7 +182,7 @@ def steps_of(assignment: Assignment, checked: Checked) -> tuple[NotebookStep, ..
 
 
 def check_points(assignment: Assignment) -> None:
-    """Raise UserError where a released test cell has other points than the rows of its task."""
+    """Raise UserError if a released test cell has other points than the rows of its task add up to."""
     for spec in assignment.cells.values():
         worth = registry.get(spec.task).points_for(spec.rubric) if spec.task else spec.points
         if abs(worth - spec.points) > TOLERANCE:
@@ -190,23 +193,23 @@ def check_points(assignment: Assignment) -> None:
 
 
 def _sources(steps: Sequence[NotebookStep], checked: Checked, entry: str) -> dict[str, str]:
-    """{the name under which a text was compiled: the text}.
+    """{file name under which a source was compiled: the source}, to quote lines in a report.
 
-    CUDA C++ is compiled as a file of its kernel's name, `entry`.
+    CUDA C++ is compiled under its kernel's name, `entry`.
     """
     texts = {f"<cell {step.id}>": step.source for step in steps}
     return texts | {f"{entry}.cu": text for text in reversed(checked.cuda_cpp) if entry in text}
 
 
 def _task_of(spec: CellSpec) -> str:
-    """The task behind a test cell."""
+    """The name of the task that a test cell checks."""
     if spec.task is None:
         raise InternalError(f"the test cell {spec.grade_id} names no task; run `autograder release`")
     return spec.task
 
 
 def _manual(spec: CellSpec, cell: NotebookCell) -> CellVerdict:
-    """An answer left as the stub earns 0 at once, as in nbgrader; any other waits for a person."""
+    """A written answer: the unchanged stub earns 0 at once, as in nbgrader; any other waits for a person."""
     if cell["source"].strip() in (spec.source.strip(), ""):
         return CellVerdict(spec.grade_id, 0.0, spec.points, "unanswered")
     return CellVerdict(spec.grade_id, None, spec.points, "manual")
@@ -231,9 +234,9 @@ def _state(points: float | None, most: float) -> str:
 
 
 def _checked(line: Line) -> Line:
-    """The line, if its points are a built-in float in [0, max].
+    """The line with its texts made legible. Raises InternalError unless its points are a float in [0, max].
 
-    nbgrader would give full marks for NaN, -1 or a NumPy scalar. Raises InternalError.
+    nbgrader would give full marks for NaN, -1 or a NumPy scalar.
     """
     if type(line.points) is not float or not math.isfinite(line.points) or not 0 <= line.points <= line.max:
         wanted = f"expected a float in [0, {line.max:g}]"
@@ -243,7 +246,7 @@ def _checked(line: Line) -> Line:
 
 
 def _legible(data: Any) -> Any:
-    """Plain data with each text in it made legible: some are of a student's kernel."""
+    """Plain data with each string in it made legible(); some come from a student's kernel."""
     if isinstance(data, str):
         return legible(data)
     if isinstance(data, dict):
@@ -252,7 +255,5 @@ def _legible(data: Any) -> Any:
 
 
 def legible(text: str) -> str:
-    """Text with a student's words in it, as long as one reads it, without what steers a terminal or turns a
-    line around: each such character becomes "\ufffd".
-    """
+    """Text from a student, cut to LONGEST, with each character of UNSHOWN replaced by "\ufffd"."""
     return UNSHOWN.sub("\ufffd", text if len(text) <= LONGEST else f"{text[:LONGEST]} ...")

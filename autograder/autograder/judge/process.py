@@ -1,7 +1,4 @@
-"""One jailed process and the judge's end of its channel.
-
-What may arrive, how long it may take, how it was lost.
-"""
+"""One sandboxed process, seen from the judge: what arrives is checked, limits are kept, its end explained."""
 
 from __future__ import annotations
 
@@ -25,26 +22,26 @@ from autograder.sandbox.messages import (
     TooMuch,
 )
 
-TICK = 0.25
+TICK = 0.25  # seconds between two looks at deadlines and at whether the process lives
 
 
 class NotStarted(Exception):
-    """A process never began: a fault of this machine, not of the student. Nothing is graded."""
+    """A process could not be started: a fault of this machine, not of the student. Nothing is graded."""
 
 
 def let_all_go(processes: Iterable[Process]) -> None:
-    """Have several killed at the same time, before each is closed and waited for."""
+    """Have several processes killed at once, so that closing them one by one waits less."""
     for process in processes:
         process.let_go()
 
 
 class Process:
-    """A launched process of one role, a context manager that leaves nothing behind.
+    """A launched process of one role; a context manager that kills it and all its children at the end.
 
-    It starts beside us; the first step waits for it. budget: what it shares with the submission's other
-    processes; ranks: with how many it shares, besides, what processes use at one time. imports: see Launcher.
-    Raises NotStarted if it does not come up, or when the launcher's `stopping` is set, and UsedUp where the
-    budget has no time left.
+    It starts in the background; the first begin_step() waits until it is up. budget: shared with the
+    submission's other processes. ranks: among how many simultaneous processes memory, disk and process limits
+    are divided. imports: see Launcher. Raises NotStarted if the process does not start, or when the
+    launcher's `stopping` is set, and UsedUp where the budget has no time left.
     """
 
     def __init__(
@@ -61,6 +58,7 @@ class Process:
         self.channel = Channel(self.running.channel)
 
     def _come_up(self) -> None:
+        """Wait until the process is up, and start the budget's clock."""
         self.seconds = self.budget.for_a_process().start_seconds
         self.deadline = time.monotonic() + self.seconds
         try:
@@ -82,11 +80,11 @@ class Process:
         self.close()
 
     def let_go(self) -> None:
-        """Have it killed without waiting for that; it must be closed all the same."""
+        """Have the process killed without waiting; close() is still needed."""
         self.running.let_go()
 
     def close(self) -> None:
-        """Kill the process and all that it started. What it used is paid for."""
+        """Kill the process and its children, and take its processor time off the budget."""
         if self.closed:
             return
         self.closed = True
@@ -97,9 +95,9 @@ class Process:
         self.budget.processor_seconds -= self.running.processor_seconds()
 
     def begin_step(self, seconds: float, shared: Allowance | None = None) -> None:
-        """From now on the process has `seconds` (within the budget), and a step's worth of messages.
+        """Begin a step: it may take `seconds` (within the budget) and send a step's share of the messages.
 
-        shared: the step's messages, where several processes work on it.
+        shared: that share, where several processes work on one step.
         """
         if not self.up:
             self._come_up()
@@ -108,26 +106,26 @@ class Process:
         self.channel.allowances = (self.budget.allowance, shared or self.budget.for_a_step())
 
     def ask(self, message: Message, allowed: tuple[type[Kind], ...]) -> Kind:
-        """Send one message and wait for one of the types in `allowed`, and nothing after it. Raises Lost."""
+        """Send one message and return the one answer, of a type in `allowed`. Raises Lost for any other."""
         self.send(message)
         reply = self.receive((*allowed, Broken) if self.role == "executor" else allowed)
         if self.channel.more():
-            raise self.babble("more than one answer to a question")
+            raise self.not_an_answer("more than one answer to a question")
         if isinstance(reply, Broken):
             raise Lost("crashed", reply.error)
         return reply
 
     def send(self, message: Message) -> None:
-        """Send one message; a process that does not read within its time is lost."""
+        """Send one message. Raises Lost if the process does not read it in time."""
         try:
             self.channel.send(message, self.in_time)
         except Closed:
             raise self.lost() from None
 
     def receive(self, allowed: tuple[type[Kind], ...]) -> Kind:
-        """The next message.
+        """Wait for the next message.
 
-        Raises Lost when time is up, the process ends, or what it says is no such message.
+        Raises Lost when time is up, when the process ends, and for a message of another type.
         """
         while (message := self.take(allowed)) is None:
             self.in_time()
@@ -138,16 +136,16 @@ class Process:
         return message
 
     def take(self, allowed: tuple[type[Kind], ...]) -> Kind | None:
-        """A message that has arrived, or None. Raises Lost for anything that is not one of `allowed`."""
+        """The next message if it has arrived, else None. Raises Lost for one of another type."""
         try:
             return self.channel.take(allowed)
         except BadMessage as problem:
             raise self._refused(problem) from None
 
     def fill(self) -> None:
-        """Read what has arrived.
+        """Read what has arrived into the channel's buffer.
 
-        Raises Lost at the end of the channel, and when more comes than a step may send.
+        Raises Lost at the end of the channel, and when more arrives than a step may send.
         """
         try:
             self.channel.fill()
@@ -158,21 +156,21 @@ class Process:
 
     def _refused(self, problem: BadMessage) -> Lost:
         if not isinstance(problem, TooMuch):
-            return self.babble(problem)
+            return self.not_an_answer(problem)
         return self.budget.too_much() or Lost(
             "crashed", f"{problem} than one step may send: does a loop never end?"
         )
 
     def in_time(self) -> None:
-        """Raises Lost when time is up, for those who find messages without waiting."""
+        """Raise Lost if the deadline has passed."""
         if time.monotonic() >= self.deadline:
             raise self.late()
 
     @staticmethod
     def wait(processes: Sequence[Process]) -> list[Process]:
-        """Wait until one of several processes has something to read; returns those.
+        """Wait until at least one of several processes has sent something; returns those that have.
 
-        Raises Lost or NotStarted.
+        Raises Lost at the first deadline and if one has ended, NotStarted if the run is being stopped.
         """
         first = processes[0]
         while True:
@@ -190,12 +188,12 @@ class Process:
                     raise process.lost()
 
     @staticmethod
-    def babble(problem: object) -> Lost:
-        """It said what no worker of ours says."""
+    def not_an_answer(problem: object) -> Lost:
+        """The Lost for a message that breaks the protocol, which only a student's code can have written."""
         return Lost("crashed", f"the code wrote to the grader's channel what is not an answer: {problem}")
 
     def late(self) -> Lost:
-        """What a process is told whose time is up."""
+        """The Lost for a step whose time is up."""
         try:
             self.budget.left()
         except UsedUp as problem:
@@ -203,7 +201,7 @@ class Process:
         return Lost("timeout", f"ran longer than the limit of {self.seconds:g} s")
 
     def lost(self) -> Lost:
-        """The channel is closed, or the process is gone."""
+        """The Lost for a closed channel or an ended process; waits a moment to learn how it ended."""
         patience = time.monotonic() + 5
         while (how := self.running.ended()) is None and time.monotonic() < patience:
             time.sleep(0.01)

@@ -1,4 +1,4 @@
-"""Tasks that run as several ranks: a student's process each, and between them the judge's router."""
+"""Tasks with several ranks: a student process for each rank; messages between them go through the judge."""
 
 import contextlib
 from collections.abc import Collection, Sequence
@@ -16,8 +16,9 @@ from warplab.tasks.rubric import Case
 
 
 def processes_at_once(task: Task, cases: Sequence[Case]) -> int:
-    """How many processes run student code while this task is asked: the notebook's own, and the ranks or
-    the one of the second half.
+    """How many processes run student code at the same time while this task is judged.
+
+    These are the notebook's own process, and one for each rank or one for the second half of the questions.
     """
     if not isinstance(task, RanksTask):
         return 1 + crossing.has_halves(task)
@@ -27,9 +28,9 @@ def processes_at_once(task: Task, cases: Sequence[Case]) -> int:
 def outcomes_of_ranks(
     task: RanksTask, cases: Sequence[Case], cells: Sequence[Cell], launcher: Launcher, budget: Budget
 ) -> tuple[list[Outcome], Lost | None]:
-    """Run the cells and then every case in as many processes as it has ranks.
+    """Start a process for each rank, run the cells in all of them, then every case.
 
-    Returns the outcomes, and how a process was lost if one was.
+    Returns the outcomes, and the Lost if a process was lost.
     """
     outcomes: list[Outcome] = []
     step_seconds = budget.limits.step_seconds
@@ -63,7 +64,10 @@ def outcomes_of_ranks(
 
 
 def reason(reply: Failure | Missing, errors: dict[str, str]) -> str:
-    """The sentence for a Failure, or for a Missing name: the error of the cell that should define it."""
+    """The sentence for a Failure, or for a Missing name; that tells the error of the last cell that failed.
+
+    errors: {cell id: what the cell raised}.
+    """
     if isinstance(reply, Failure):
         return reply.error
     told = next((f"its cell stopped with {text}" for text in reversed(errors.values())), "no cell defines it")
@@ -71,6 +75,7 @@ def reason(reply: Failure | Missing, errors: dict[str, str]) -> str:
 
 
 def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dict[str, str]) -> Outcome:
+    """Run one case: question every rank, route their calls to each other, and finish with their answers."""
     router = ranks.router(task, case)
     for rank, process in enumerate(processes):
         data = ranks.question(task, case, rank)
@@ -102,7 +107,7 @@ def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dic
 def _arrived(
     processes: Sequence[Process], done: Collection[int]
 ) -> list[tuple[int, Answer | Failure | Missing | Call]]:
-    """(rank, message) of the ranks that still run, at least one."""
+    """Wait for messages from the ranks that are not done; returns at least one (rank, message)."""
     running = [process for rank, process in enumerate(processes) if rank not in done]
     while True:
         found: list[tuple[int, Answer | Failure | Missing | Call]] = []

@@ -1,15 +1,13 @@
-"""What a submitted file says, found out by a process that it may break.
+"""Reads a submitted file in a sandboxed process, the reader, so that no hostile file is parsed by the judge.
 
-The judge takes in bytes and hands them on; JSON, schema and Python are the reader's, which has little time
-and memory, the walls of every other process, and nothing to steal: no assignment, no seed, no other
-submission.
+The judge only passes on the file's bytes. The reader parses JSON, schema and Python; it has little time and
+memory, the same sandbox as every other process, and no secrets: no assignment, no seed, no other submission.
 
-A file that breaks into the reader can have it answer anything that has the right types and sizes. So nothing
-that it answers is believed about anything but the student's own text: cell types, metadata, points, ids, and
-the text of tests are put there from the judge's copy of the released set (autograder.validate.restore), of
-the cells that it calls idle only given and unchanged ones are left out, and its C++ is shown to this student
-alone. What such a file can get is what an ordinary one that holds the same cells gets: at most it changes its
-own submission.
+A file that takes over the reader can make it answer anything of the right types and sizes. So only the text
+of the student's own cells is taken from its answers. Cell types, metadata, points, ids and the text of tests
+come from the judge's copy of the released set (autograder.validate.restore); of the cells that it calls idle
+only given, unchanged ones are skipped; and the C++ that it finds is shown to this student only. Such a file
+can therefore get nothing that an ordinary file with the same cells would not get.
 """
 
 from collections.abc import Sequence
@@ -30,10 +28,10 @@ from autograder.sandbox.messages import Contents, Examine, Examined, Read, Unrea
 from autograder.validate import Checked, Defect, Malformed, checked
 
 LIMITS = Limits(
-    step_seconds=60,  # by the clock, on a machine that has other things to do: processor time is what counts
+    step_seconds=60,  # wall-clock time, generous for a busy machine: the real limit is processor_seconds
     total_seconds=130,
     processor_seconds=15,
-    memory_mib=1536,  # twenty MiB of JSON take 1,000 at most, the warm parent's libraries count as well
+    memory_mib=1536,  # 20 MiB of JSON take at most 1,000, and the warm parent's libraries count as well
     file_mib=1,
     disk_mib=8,
     processes=8,
@@ -45,16 +43,16 @@ Cells = Annotated[list[HandedInCell], msgspec.Meta(max_length=MAX_CELLS)]
 
 
 def reader(launcher: Launcher) -> Process:
-    """A process for one submitted file. Raises NotStarted where none can be started here."""
+    """Start a reader process for one submitted file. Raises NotStarted where none can be started here."""
     return Process(launcher, "reader", Budget(LIMITS))
 
 
 def read_submission(data: bytes, assignment: Assignment, process: Process) -> Checked:
     """The notebook in a submitted file's bytes, checked against the assignment.
 
-    process: a reader(), of no use afterwards; it ends while others begin, and is closed by the caller.
-    Raises Malformed with all fatal defects, which is also what a file gets that cannot be read within
-    LIMITS, and NotStarted where the process does not come up or gets no processor.
+    process: a reader(), which cannot be used again; it is being killed on return, and the caller closes it.
+    Raises Malformed with all fatal defects, also for a file that cannot be read within LIMITS, and NotStarted
+    where the process does not start or gets too little processor time.
     """
     try:
         found = checked(_cells(process, data), assignment)
@@ -67,12 +65,15 @@ def read_submission(data: bytes, assignment: Assignment, process: Process) -> Ch
 
 
 def _examined(process: Process, found: Checked, cells: Sequence[tuple[str, str, bool]]) -> Checked:
-    """With what the reader knows of these cells. If it is lost over them, all of them run, behind walls."""
+    """`found` with the reader's list of idle cells and C++. If the reader is lost, no cell counts as idle.
+
+    cells: (id, source, whether it is given and unchanged) of the code cells.
+    """
     try:
         process.begin_step(LIMITS.step_seconds)
         answer = process.ask(Examine(list(cells)), (Examined,))
     except Lost as lost:
-        _of_the_file(lost)
+        _blame_machine(lost)
         return found
     may_idle = {identity for identity, _, given in cells if given}
     fits = sum(map(len, answer.cuda_cpp)) <= MAX_SOURCE
@@ -80,8 +81,8 @@ def _examined(process: Process, found: Checked, cells: Sequence[tuple[str, str, 
     return replace(found, idle=idle, cuda_cpp=tuple(answer.cuda_cpp) if fits else ())
 
 
-def _of_the_file(lost: Lost) -> None:
-    """Raises NotStarted if it was the machine that took so long: its time by the clock, and not its own."""
+def _blame_machine(lost: Lost) -> None:
+    """Raise NotStarted if the wall-clock limit was hit while processor time was left: the machine is busy."""
     if lost.kind == "timeout" and not isinstance(lost, UsedUp):
         raise NotStarted(
             f"reading the notebook took {LIMITS.step_seconds:g} s by the clock and less than "
@@ -91,7 +92,7 @@ def _of_the_file(lost: Lost) -> None:
 
 
 def _cells(process: Process, data: bytes) -> list[HandedInCell]:
-    """The cells of a file, as the reader tells them. Raises Malformed."""
+    """Have the reader parse a file into cells. Raises Malformed."""
     try:
         process.begin_step(LIMITS.step_seconds)
         answer = process.ask(Read(np.frombuffer(data, np.uint8)), (Contents, Unreadable))
@@ -101,7 +102,7 @@ def _cells(process: Process, data: bytes) -> list[HandedInCell]:
                 return cells
             raise msgspec.ValidationError("more text than a notebook may hold")
     except Lost as lost:
-        _of_the_file(lost)
+        _blame_machine(lost)
         used_up = f"it takes more than {LIMITS.processor_seconds:g} s of processor time"
         how = used_up if isinstance(lost, UsedUp) else str(lost)
         text = f"the notebook cannot be read: {how}; clear all outputs and save it again"

@@ -1,6 +1,6 @@
-"""Timed rows: the student's kernel and the task's yardstick, sampled in turn.
+"""Timed rows: takes samples of the student's kernel and of the task's yardstick (a library's) alternately.
 
-They run in two executors that share no buffer.
+The two run in separate executors that share no buffer.
 """
 
 import contextlib
@@ -31,38 +31,37 @@ NEXT_STEP = (
     "`autograder doctor` tries the GPU behind the grader's walls; "
     "with CUDA_VISIBLE_DEVICES=-1 all but the points for time is graded"
 )
-ELSEWHERE = "remove it, or let TMPDIR name a folder of your own"
+FREE_LOCK = "remove it, or let TMPDIR name a folder of your own"
 
 
 def time_case(task: KernelTask, case: Case, order: Order, launcher: Launcher, limits: Limits) -> Outcome:
     """The Outcome of one timed case.
 
-    Raises Lost when the student's kernel takes an executor with it, NotStarted when the yardstick fails.
-
-    All its samples have limits.timed_seconds, from the moment when it is their turn: starts, warm-up and
-    checks included.
+    All samples together, with process starts, warm-up and checks, may take limits.timed_seconds from the
+    moment when this case has its turn on the GPU. Raises Lost when the student's kernel crashes its executor,
+    NotStarted when the yardstick fails.
     """
     with one_at_a_time():
         budget = Budget(replace(limits, total_seconds=limits.timed_seconds))
         budget.start()
-        budget.allowance = Allowance()  # every sample brings its outputs, and none is kept
+        budget.allowance = Allowance()  # unlimited: every sample sends its outputs, and none is kept
         return _timed(task, case, order, launcher, budget)
 
 
 @contextlib.contextmanager
 def one_at_a_time() -> Generator[None, None, None]:
-    """In here nobody else of this user's times on this machine, in another thread or process of a judge.
+    """A lock in which no other thread or process of this user's takes timings on this machine.
 
-    Raises NotStarted where the lock cannot be had: others may write into the folder of temporary files, too.
+    Raises NotStarted where the lock file cannot be used; others may write into the temporary folder, too.
     """
     lock = Path(tempfile.gettempdir(), f"autograder-times-{os.getuid()}")
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as problem:
-        raise NotStarted(f"cannot lock {lock}: {problem.strerror}; {ELSEWHERE}") from None
+        raise NotStarted(f"cannot lock {lock}: {problem.strerror}; {FREE_LOCK}") from None
     try:
         if os.fstat(handle).st_uid != os.getuid():
-            raise NotStarted(f"cannot lock {lock}: it belongs to another user; {ELSEWHERE}")
+            raise NotStarted(f"cannot lock {lock}: it belongs to another user; {FREE_LOCK}")
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield
     finally:
@@ -70,7 +69,7 @@ def one_at_a_time() -> Generator[None, None, None]:
 
 
 def gpu_problem(launcher: Launcher) -> str:
-    """What an executor says that cannot time anything on this machine's GPU; "" if it can."""
+    """Why an executor cannot take timings on this machine's GPU; "" if it can."""
     with Process(launcher, "executor", Budget(Limits())) as executor:
         executor.begin_step(60)
         try:
@@ -81,13 +80,13 @@ def gpu_problem(launcher: Launcher) -> str:
 
 
 def orders_of(sets: Sequence[Case], order: Order) -> list[Order]:
-    """`order` once for each set of inputs, which differ in the contents of its buffers."""
+    """`order` once for each set of inputs, with the set's contents in its buffers."""
     contents = [{name: one.inputs[name] for name in order.buffers if name in one.inputs} for one in sets]
     return [replace(order, buffers=order.buffers | own) for own in contents]
 
 
 def _sampled(process: Process, number: int) -> tuple[float, float, dict[str, np.ndarray]]:
-    """(seconds, clock in MHz, outputs) of one set of inputs."""
+    """Take one sample of input set `number`: (seconds, SM clock in MHz, outputs)."""
     found = process.ask(Sample(number), (Sampled,))
     return found.seconds, found.clock, found.outputs
 

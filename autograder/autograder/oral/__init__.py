@@ -1,1 +1,1 @@
-"""`autograder oral`: a sheet of questions about a student's own lines, and what to look for in answers."""
+"""`autograder oral`: a sheet of questions about a student's own code, and what to look for in the answers."""

@@ -1,6 +1,6 @@
-"""Questions on what a student handed in: read off the judge's notebooks and counts, the same on every run.
+"""Questions about a student's submission, from the judged notebooks and counts; the same on every run.
 
-A student's text is matched by line, as text of limited length; it is never parsed.
+A student's code is matched line by line, as text of limited length; it is never parsed.
 """
 
 import re
@@ -20,15 +20,18 @@ from warplab.rendering import render
 from warplab.tasks.rubric import number
 
 MOST, LEAST = 8, 4  # questions on a sheet
-OF_A_CELL = 2  # before others have theirs
-AROUND, WIDTH = 3, 110  # lines shown on each side, characters of a line
+OF_A_CELL = 2  # questions about one cell before it is another cell's turn
+AROUND, WIDTH = 3, 110  # lines shown before and after, characters of a line
 COMMENT = re.compile(r"\s*(?:#|//).*")
 QUESTIONS = yaml.safe_load(Path(__file__).with_name("questions.yml").read_text(encoding="utf-8"))
 
 
 @dataclass(frozen=True)
 class OralQuestion:
-    """listing: (number, text, whether it is asked about) of the lines around."""
+    """A question about a cell. answer: what to look for. listing: the lines around the one asked about.
+
+    Each is (number, text, whether it is asked about).
+    """
 
     cell: str
     ask: str
@@ -37,7 +40,10 @@ class OralQuestion:
 
 
 def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str, Any]) -> list[OralQuestion]:
-    """The questions on one submission: one of each kind, spread over its cells, and last about counts."""
+    """The questions about one submission: one of each kind, spread over its cells, then some about counts.
+
+    cells: of the judged notebook. verdict: the stored one.
+    """
     found: list[tuple[int, int, OralQuestion]] = []
     for cell in cells:
         name = cell["metadata"].get("nbgrader", {}).get("grade_id")
@@ -55,9 +61,12 @@ def questions_for(assignment: Assignment, cells: list[Any], verdict: Mapping[str
 
 
 def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, OralQuestion]]:
-    """(place of its kind in the list, OralQuestion) of each kind that a line of the student's has."""
+    """Yield (index in QUESTIONS, OralQuestion) for each kind of question that a line in `source` matches.
+
+    stub: the cell as released; its lines are not asked about.
+    """
     lines = [legible(line[:WIDTH]) for line in first_lines(source)[0]]
-    taken = {line.strip() for line in stub.splitlines()}  # as handed out, or asked about already
+    taken = {line.strip() for line in stub.splitlines()}  # lines of the stub or asked about already
     for kind, about in enumerate(QUESTIONS):
         for at, line in enumerate(lines):
             match = re.search(about["line"], COMMENT.sub("", line).strip())
@@ -71,7 +80,7 @@ def _of_lines(name: str, source: str, stub: str) -> Iterator[tuple[int, OralQues
 
 
 def _of_counts(verdict: Mapping[str, Any]) -> Iterator[OralQuestion]:
-    """Of the judge's counts of global memory, a case a task: what its requests touched, and by which line."""
+    """Yield a question for each task about the sectors that one case's load requests touched."""
     for cell in (verdict.get("cells") or {}).values():
         rows = ((line, case, of) for line in cell["lines"] for case, of in line["counters"].items())
         known = ((line, case, of) for line, case, of in rows if of.get("global_read.requests"))
@@ -86,8 +95,9 @@ def _of_counts(verdict: Mapping[str, Any]) -> Iterator[OralQuestion]:
 
 
 def write_sheets(assignment: Assignment, grades: Path, students: list[str], folder: Path) -> Iterator[Path]:
-    """One page a student (default: all who were judged). Raises UserError for a name that is not there, and
-    where nobody was judged.
+    """Write a page for each student (default: all who were judged), and yield its path.
+
+    Raises UserError for an unknown name, and where nobody was judged.
     """
     notebooks, records = dict(judged_notebooks(assignment, grades)), Results(grades, assignment.name).all()
     if name := next((one for one in students if one not in notebooks), "" if notebooks else "anybody"):

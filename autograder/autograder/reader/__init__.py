@@ -1,6 +1,6 @@
-"""The reader: the process that looks into a submitted file, and what it knows of notebooks and of Python.
+"""The reader: the sandboxed process that parses a submitted file.
 
-reader      the role: answers two questions, and knows neither the assignment nor a seed
+reader      its main: answers two kinds of message; knows neither the assignment nor a seed
 contents    from bytes to a flat list of cells: JSON, Jupyter's schema, sizes
-needed      which given cells nothing depends on; C++ inside Python
+needed      which given cells no other cell depends on; C++ inside Python
 """

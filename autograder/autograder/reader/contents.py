@@ -1,7 +1,7 @@
-"""From the bytes of a notebook to a flat list of its cells, or the first reason why there are none.
+"""From the bytes of a notebook to a flat list of its cells, or the first reason why that fails.
 
-What stands in a submission is a stranger's: reading it can cost any time and any memory, so that the judge
-has a limited process do it (autograder.judge.reading). Students check their own files in their own process.
+A submission is untrusted and may take any time and memory to parse, so the judge has a limited process do it
+(autograder.judge.reading). Students check their own files in their own process.
 """
 
 import functools
@@ -14,16 +14,16 @@ from msgspec import Meta
 
 MAX_CELLS = 1000
 MAX_SOURCE = 200_000
-MAX_TEXT = 1_000_000  # characters of all cells together: sixty times what the longest problem set has
+MAX_TEXT = 1_000_000  # characters of all cells together: sixty times the longest problem set
 MAX_ID = 100
 CELL_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 Mark = Annotated[str, Meta(pattern=r"\A(grade|solution|locked|points)\Z")]
 
 
 class HandedInCell(TypedDict):
-    """What counts of a submitted cell. about: what it says of itself to nbgrader, which nobody believes.
+    """The parts of a submitted cell that are used. about: its nbgrader metadata, which is not trusted.
 
-    The judge holds what a reader's process or a worker says of a cell to these annotations.
+    The judge validates cells from a reader process or a worker against these annotations.
     """
 
     cell_type: Annotated[str, Meta(pattern=r"\A(code|markdown|raw)\Z")]
@@ -34,7 +34,7 @@ class HandedInCell(TypedDict):
 
 
 class NoNotebook(ValueError):
-    """The bytes are no notebook that can be graded. code: a fixed word; the text: a sentence."""
+    """The bytes are not a notebook that can be graded. code: a fixed word. The text is a sentence."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -88,16 +88,16 @@ def parse(data: bytes) -> dict[str, Any]:
 
 
 def shown(text: str, most: int) -> str:
-    """The first `most` characters of a stranger's text in one line, without what steers a terminal."""
+    """The first `most` characters of an untrusted text, with unprintable ones replaced by "\ufffd"."""
     return "".join(character if character.isprintable() else "\ufffd" for character in text[:most])
 
 
 @functools.cache
 def schema() -> Any:
-    """A validator of Jupyter's JSON schema of nbformat 4.4, the last one without cell ids: we rely on none.
+    """A validator of Jupyter's JSON schema of nbformat 4.4, the last one that does not require cell ids.
 
-    nbformat.validate itself would repair the document as it goes, and falls over on what it cannot repair.
-    Imported when first asked for: a bare CUDA machine that runs the timed tests has no nbformat.
+    nbformat.validate itself would repair the document, and fails with its own errors where it cannot. It is
+    imported here because a machine that only runs the timed tests may have no nbformat.
     """
     from nbformat.validator import get_validator
 
@@ -118,10 +118,7 @@ def _check_schema(document: Mapping[str, Any]) -> None:
 
 
 def reduced(cell: Mapping[str, Any]) -> HandedInCell:
-    """A cell as a notebook's file has it, reduced to what counts.
-
-    Its grade id counts only where the cell is marked for something.
-    """
+    """A cell of a notebook file reduced to a HandedInCell; its grade id counts only if a mark is set."""
     about = cell["metadata"].get("nbgrader")
     if not isinstance(about, dict):
         about = {}
@@ -138,7 +135,7 @@ def reduced(cell: Mapping[str, Any]) -> HandedInCell:
 
 
 def _number(value: object) -> bool | int | float | None:
-    """A mark of nbgrader's, None where it is none of ours: a list, a text, a number of a thousand digits."""
+    """The value of one of nbgrader's marks; None for other types and for integers beyond 53 bits."""
     if isinstance(value, bool | float) or isinstance(value, int) and abs(value) < 1 << 53:
         return value
     return None

@@ -1,7 +1,8 @@
-"""Which given cells no grade depends on, and the C++ that stands inside Python.
+"""Finds given cells that no grade depends on, and CUDA C++ inside Python strings.
 
-The student's own cells all run; a given cell that is unchanged runs only if its names are used. Notebooks are
-full of cells that draw and count for the reader. Running those for a class of two hundred buys nothing.
+All cells that a student wrote run. An unchanged given cell runs only if a later cell uses its names:
+notebooks have many cells that only draw and count for their reader, and running those for a whole class would
+waste time.
 """
 
 import ast
@@ -26,9 +27,9 @@ def idle_cells(cells: Sequence[tuple[str, str, bool]]) -> list[str]:
 
 
 def names_of(source: str) -> tuple[set[str] | None, set[str]]:
-    """(names a cell binds at top level, global names it refers to).
+    """(names that a cell binds at top level, global names that it refers to).
 
-    Binds None where that cannot be known: `import *`, IPython magic.
+    The first is None where the names cannot be known, as with `import *` or IPython magic.
     """
     try:
         table = symtable.symtable(source, "<cell>", "exec")
@@ -50,14 +51,14 @@ def names_of(source: str) -> tuple[set[str] | None, set[str]]:
 
 
 def _scopes(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
-    """This scope and all that are inside it."""
+    """Yield a scope and all scopes inside it."""
     yield table
     for child in table.get_children():
         yield from _scopes(child)
 
 
 def cuda_cpp_in(source: str) -> list[str]:
-    """The strings in a cell of Python that hold a kernel in CUDA C++; a cell of ``%%cuda`` is one."""
+    """The strings in a Python cell that contain a CUDA C++ kernel; of a `%%cuda` cell, its whole source."""
     if "__global__" not in source:
         return []
     if source.lstrip().startswith("%%cuda"):

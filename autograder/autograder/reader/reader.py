@@ -1,9 +1,9 @@
-"""The process that looks into a submission, in the judge's stead.
+"""The process that parses a submission instead of the judge.
 
-It gets bytes and texts and gives flat lists: no assignment, no seed, no expected value, no other submission.
-`main(folder, fd)` serves the grader on the socket `fd` until the other end is closed. Whatever a submission
-does to it ends here: a parser without limits meets a limit on time and memory, and one that is broken into
-speaks for this submission alone (autograder.judge.reading says what the judge believes of it).
+It receives bytes and source texts and returns flat lists; it knows no assignment, seed, expected value or
+other submission. `main(folder, fd)` serves the grader on the socket `fd` until the other end is closed. A
+file that makes a parser run away meets the process's limits on time and memory; one that takes the process
+over can only answer for its own submission (autograder.judge.reading says which answers are used).
 """
 
 import gc
@@ -12,12 +12,12 @@ from autograder.reader.contents import MAX_SOURCE, NoNotebook, cells_of, schema
 from autograder.reader.needed import cuda_cpp_in, idle_cells
 from autograder.sandbox.messages import Channel, Contents, Examine, Examined, Read, Unreadable, serve
 
-schema()  # loaded with this module, by the warm parent: no process of a job has to
+schema()  # loaded by the warm parent when it imports this module, so that no job has to
 
 
 def main(folder: str, fd: int) -> None:
     """Answer Read and Examine, one after another."""
-    gc.disable()  # it would look through a document of millions of lists again and again
+    gc.disable()  # a document may hold millions of lists, which the collector would traverse repeatedly
 
     def handle(channel: Channel, message: Read | Examine) -> None:
         channel.send(read(message) if isinstance(message, Read) else examine(message))
@@ -26,7 +26,7 @@ def main(folder: str, fd: int) -> None:
 
 
 def read(message: Read) -> Contents | Unreadable:
-    """The cells of a notebook."""
+    """The cells of a notebook file, or why it cannot be read."""
     try:
         return Contents([dict(cell) for cell in cells_of(message.data.tobytes())])
     except NoNotebook as problem:
@@ -34,7 +34,7 @@ def read(message: Read) -> Contents | Unreadable:
 
 
 def examine(message: Examine) -> Examined:
-    """What is known of a notebook's code without running it."""
+    """The idle cells and the C++ kernels in a notebook's code, found without running it."""
     texts = dict.fromkeys(text for _, source, _ in message.cells for text in cuda_cpp_in(source))
     room = MAX_SOURCE
     kept: list[str] = []

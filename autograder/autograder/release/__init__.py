@@ -1,6 +1,7 @@
 """From solutions/ps04_matmul.py to exercises/ps04/ps04_matmul.ipynb.
 
-source      the marks in a solution file, and nbgrader's source notebook made of it (_build/source/)
-release     the students' notebooks, by nbgrader
-template_repository   what each student's repository is made of
+source                a solution file with its cell markers to nbgrader's source notebook (_build/source/)
+release               the students' notebooks, made by nbgrader
+sample_answer         the sample answers to written questions, with their rubrics
+template_repository   the template of the students' git repositories
 """

@@ -1,6 +1,6 @@
-"""Write the source notebooks and let nbgrader make the students' notebooks of them.
+"""Writes nbgrader's source notebooks and has nbgrader make the students' notebooks from them.
 
-Or check that both are up to date.
+Or checks that both are up to date.
 """
 
 import hashlib
@@ -79,9 +79,9 @@ def solution_files(root: str | Path) -> dict[str, Path]:
 
 
 def student_bytes(root: Path, name: str, notebook: str, source: bytes, scratch: Path) -> bytes:
-    """The bytes of the student's notebook.
+    """The bytes of the student's notebook, made by nbgrader's generate_assignment with nbgrader_config.py.
 
-    nbgrader's generate_assignment makes it of one source notebook, with our nbgrader_config.py.
+    source: the source notebook's bytes. notebook: its file name. scratch: a folder for nbgrader to work in.
     """
     from nbgrader.converters import GenerateAssignment, NbGraderException
     from nbgrader.coursedir import CourseDirectory
@@ -105,16 +105,14 @@ def student_bytes(root: Path, name: str, notebook: str, source: bytes, scratch: 
 
 
 def nbgrader_config(root: str | Path) -> Config:
-    """The course's own nbgrader configuration, as traitlets reads it."""
+    """The course's nbgrader_config.py, loaded by traitlets."""
     return PyFileConfigLoader("nbgrader_config.py", path=str(root)).load_config()
 
 
 def write_source(path: Path, data: bytes, solution: Path) -> None:
-    """Write nbgrader's source notebook, unless somebody edited it there.
+    """Write nbgrader's source notebook. Raises UserError if somebody has edited it, as formgrader offers.
 
-    formgrader offers to edit it there, and such an edit is not overwritten.
-    _build/.stamps/ holds the hash of what was last written (beside the notebook nbgrader would release it).
-    Raises UserError for a notebook that was edited.
+    _build/.stamps/ holds the hash of what was last written; beside the notebook nbgrader would release it.
     """
     stamp = path.parents[2] / ".stamps" / f"{path.stem}.sha256"
     edited = path.exists() and stamp.exists() and _digest(path.read_bytes()) != stamp.read_text().strip()
@@ -132,6 +130,6 @@ def _digest(data: bytes) -> str:
 
 
 def _write(path: Path, data: bytes) -> None:
-    """Replace a file at once, and only if it changes."""
+    """Replace a file atomically, and only if its contents change."""
     if not path.exists() or path.read_bytes() != data:
         write_atomic(path, data)

@@ -1,6 +1,6 @@
-"""A solution notebook in py:percent -> nbgrader's source notebook, with all metadata spelt out.
+"""From a solution notebook in py:percent to nbgrader's source notebook with all its metadata.
 
-An author writes only a marker per cell; ids, points and nbgrader's schema are derived here:
+An author writes only a marker per cell; ids, points and nbgrader's metadata are derived here:
 
     # %% solution="matmul_tiled"                            between BEGIN and END SOLUTION the student writes
     # %% grade="ps04/matmul_tiled"                          a test cell, worth the task's points
@@ -22,7 +22,7 @@ from warplab.tasks.declaration import Task
 
 GRADE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-MARKS = ("solution", "grade", "manual", "rubric", "points")  # of a cell, which has one of the first three
+MARKS = ("solution", "grade", "manual", "rubric", "points")  # a cell has at most one of the first three
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
@@ -56,7 +56,7 @@ def source_notebook(path: Path) -> dict[str, Any]:
 
 
 def solved_cells(root: str | Path, name: str) -> list[dict[str, Any]]:
-    """The cells of a set in solutions/, their text joined; none where its solution is not here."""
+    """The cells of a set in solutions/, each source joined to one string; [] where it is not here."""
     files = (Path(root) / SOLUTIONS).glob(f"{name}_*.py")
     cells = (cell for file in files for cell in source_notebook(file)["cells"])
     return [cell | {"source": "".join(cell["source"])} for cell in cells]
@@ -68,12 +68,12 @@ def without_markers(source: str) -> str:
 
 
 def stable_json(document: Mapping[str, Any]) -> bytes:
-    """The bytes of a notebook: sorted keys, one space, one newline at the end, the same on every run."""
+    """A notebook's bytes, the same on every run: sorted keys, indent 1, a newline at the end."""
     return (json.dumps(document, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
 
 
 def get_task(name: str) -> Task:
-    """Look a task up in the registry; ValueError with the nearest names if there is none."""
+    """Look a task up in the registry. Raises ValueError with the nearest names for an unknown one."""
     try:
         return registry.get(name)
     except KeyError:
@@ -81,7 +81,10 @@ def get_task(name: str) -> Task:
 
 
 def _cell(cell: Any, used: set[str]) -> dict[str, Any]:
-    """One cell of jupytext's with nbgrader's metadata. used: the ids so far; its own is added."""
+    """One cell parsed by jupytext, as JSON with nbgrader's metadata. used: ids so far; its own is added.
+
+    Raises ValueError for markers that do not fit the cell or each other.
+    """
     marks = {key: cell.metadata[key] for key in MARKS if key in cell.metadata}
     metadata = {key: value for key, value in cell.metadata.items() if key in ("tags",)}
     kinds = [key for key in MARKS[:3] if key in marks]
@@ -125,14 +128,14 @@ def _grade_metadata(marks: Mapping[str, Any]) -> dict[str, Any]:
     points = get_task(name).points_for(rubric)
     if not points:
         raise ValueError(f'task "{name}" has no {"timed " if rubric else ""}points for this cell')
-    points = int(points) if points.is_integer() else points  # as JSON has it
+    points = int(points) if points.is_integer() else points  # so that JSON has 5, not 5.0
     grade_id = f"{name.split('/')[-1]}-{rubric or 'test'}"
     ours = {"task": name} if rubric is None else {"task": name, "rubric": rubric}
     return {"nbgrader": _about(grade_id, grade=True, locked=True, points=points), "warplab": ours}
 
 
 def _about(grade_id: object, **marks: Any) -> dict[str, Any]:
-    """What nbgrader reads of a cell. marks: grade, solution and locked where they are True, and points."""
+    """nbgrader's metadata of a cell. marks: those of grade, solution and locked that are True; points."""
     if not isinstance(grade_id, str) or not GRADE_ID.fullmatch(grade_id):
         raise ValueError(f"{grade_id!r} is no id: use up to 64 letters, digits, - and _")
     unmarked = dict.fromkeys(("grade", "solution", "locked", "task"), False)
@@ -140,7 +143,7 @@ def _about(grade_id: object, **marks: Any) -> dict[str, Any]:
 
 
 def _content_id(cell: Any, used: Collection[str]) -> str:
-    """An id that depends on the cell's text alone, so that an edit elsewhere changes no other id."""
+    """An id made from the cell's text, so that editing one cell does not change the ids of others."""
     digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:12]
     identity, repeat = f"c-{digest}", 1
     while identity in used:

@@ -1,4 +1,4 @@
-"""The repository that each student gets a copy of, as GitHub Classroom makes them of a template."""
+"""Writes the template repository that GitHub Classroom copies for each student."""
 
 import shutil
 from collections.abc import Sequence
@@ -15,11 +15,11 @@ IGNORED = ".ipynb_checkpoints/\n.venv/\n__pycache__/\n"
 
 
 def write_template(root: Path, names: Sequence[str], folder: Path, package: str) -> list[Path]:
-    """Write the files of a template repository with some released sets. Returns them, relative to the folder.
+    """Write a template repository with some released sets. Returns its files, relative to the folder.
 
-    package: what pip installs there, with the extra [student]: a requirement, or a wheel's file, which goes
-    along. The extras that the sets ask for are added.
-    Raises UserError where that folder holds other work, or the package is neither.
+    package: what pip installs there: a requirement with the extra [student], or the path of a wheel, which is
+    copied. The extras that the sets need are added.
+    Raises UserError where the folder is not empty, and for a package that is neither.
     """
     if folder.exists() and any(path.name != ".git" for path in folder.iterdir()):
         raise UserError(f"{folder} is not empty; name a new folder, or a clone that holds nothing yet")
@@ -49,7 +49,7 @@ def write_template(root: Path, names: Sequence[str], folder: Path, package: str)
 
 
 def _requirement(package: str, folder: Path) -> str:
-    """A line of requirements.txt."""
+    """The line of requirements.txt that installs the package; copies a wheel into the folder."""
     if package.endswith(".whl") and "://" not in package:
         if not Path(package).is_file():
             raise UserError(f"there is no wheel {package}")

@@ -1,1 +1,1 @@
-"""What a person reads: the autograded notebook's outputs and the feedback page."""
+"""What a student reads: the judged notebook's outputs and the feedback page; and requests for a regrade."""

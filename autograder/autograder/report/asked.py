@@ -1,7 +1,8 @@
-"""Regrade requests: files of students beside their work, and the instructor's answers in one table.
+"""Regrade requests: a file beside each student's notebook, and one table for the instructor's answers.
 
-A request is Markdown as GitHub makes it of an issue form: a heading `### Task` and one `### Why`, as often as
-there are tasks. OUT/<set>.requests.csv lists them with the rows of the answer; `answer` is for a person.
+A request is Markdown in the format of GitHub's issue forms: the headings `### Task` and `### Why` for each
+task. OUT/<set>.requests.csv lists the requests with the rubric rows that lost points; a person fills in its
+column `answer`.
 """
 
 import re
@@ -18,7 +19,7 @@ PART = re.compile(r"^### *(Task|Why)\s*$\n", re.MULTILINE | re.IGNORECASE)
 
 
 def requests_in(text: str) -> list[tuple[str, str]]:
-    """[(task, why)] of one file; the whole of it, and no task, where it has no such headings."""
+    """[(task, why)] in one file; [("", the whole text)] where it lacks the headings."""
     _, *parts = PART.split(text)
     if not parts:
         return [("", text.strip())]
@@ -32,7 +33,7 @@ def requests_in(text: str) -> list[tuple[str, str]]:
 
 
 def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
-    """(points, rows that lost some) of a task, as they were judged."""
+    """(points, rubric rows that lost points) of a task in a stored result, in words."""
     cells = (record and record["verdict"] or {"cells": {}})["cells"].values()
     mine = [cell for cell in cells if task in (cell["task"], cell["grade_id"])]
     if not mine:
@@ -45,7 +46,7 @@ def rows_of(record: StoredRecord | None, task: str) -> tuple[str, str]:
 
 
 def list_requests(assignment: Assignment, out: Path, submissions: Path) -> list[dict[str, str]]:
-    """Write the table anew, answers kept. Returns its rows."""
+    """Write the table of requests anew, keeping the answers in it. Returns its rows as {column: text}."""
     known = {(row["student"], row["task"], row["asks"]): row["answer"] for row in answered(out, assignment)}
     records, rows = Results(out, assignment.name).all(), list[dict[str, str]]()
     for one in find_submissions(submissions, assignment):
@@ -62,7 +63,7 @@ def list_requests(assignment: Assignment, out: Path, submissions: Path) -> list[
 
 
 def answered(out: Path, assignment: Assignment) -> Iterator[dict[str, str]]:
-    """The rows of the table; none without one."""
+    """Yield the rows of the table; none if there is no table."""
     file = out / f"{assignment.name}.requests.csv"
     if file.exists():
         yield from (row for _, row in read_rows(file, COLUMNS))

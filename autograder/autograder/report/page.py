@@ -1,6 +1,6 @@
-"""What a person reads of one submission: the judged notebook, the feedback page, and where both are.
+"""Writes the two files that people read about a submission: the judged notebook and the feedback page.
 
-The page is one file, with no scripts, and nothing fetched from elsewhere.
+The page is one HTML file without scripts, and asks no server for anything.
 """
 
 import copy
@@ -29,18 +29,15 @@ from warplab.tasks.rubric import Line, Report, so_many
 
 
 def table(cell: CellVerdict, attempt: int = 1) -> Table:
-    """The rubric of one judged cell as the student saw it: has _repr_html_ and repr.
+    """The rubric of one judged cell, displayed as in the student's notebook.
 
-    attempt: the number of this submission; the last of three hints opens from the second on.
+    attempt: the number of this submission, from 1; from the second on, the last of three hints is shown.
     """
     return Table(Report(cell.task or "", tuple(Line(**line) for line in cell.lines)), attempt > 1)
 
 
 def autograded_notebook(notebook: NotebookDocument, verdict: Verdict, attempt: int = 1) -> NotebookDocument:
-    """A copy of `notebook` with outputs; a student's text is escaped where a table is made.
-
-    attempt: as in table().
-    """
+    """A copy of `notebook` whose test cells have their rubric tables as outputs. attempt: as in table()."""
     result = copy.deepcopy(notebook)
     for cell in result["cells"]:
         about = cell["metadata"].get("nbgrader", {})
@@ -55,7 +52,7 @@ def autograded_notebook(notebook: NotebookDocument, verdict: Verdict, attempt: i
 
 
 def read_autograded(path: Path) -> NotebookDocument | None:
-    """An autograded notebook, its text joined; None where there is none or it is damaged."""
+    """A judged notebook, its sources joined; None where there is none or it is damaged."""
     try:
         document: Any = json.loads(path.read_text(encoding="utf-8"))
         for cell in document["cells"]:
@@ -67,7 +64,7 @@ def read_autograded(path: Path) -> NotebookDocument | None:
 
 
 def judged_notebooks(assignment: Assignment, grades: Path) -> Iterator[tuple[str, list[NotebookCell]]]:
-    """(student, cells) of each notebook that the judge wrote. UserError where nothing is graded."""
+    """Yield (student, cells) for each judged notebook. Raises UserError where nothing is graded."""
     students = Results(grades, assignment.name).all()
     if not students:
         raise nothing_graded(assignment.name, grades)
@@ -91,12 +88,12 @@ def feedback_page(
     asked: Sequence[Mapping[str, str]] = (),
     worked: Mapping[str, Any] | None = None,
 ) -> str:
-    """HTML text.
+    """The feedback page as HTML.
 
     record: the stored result (status, reason, notes, isolation). notebook, verdict: None if not graded.
-    by_hand: what CourseGradebook.by_hand gives. changes: after hand-in, a sentence each.
-    asked: rows of autograder.report.asked. worked: as autograder.worked gives it; what has all points
-    shows its own.
+    by_hand: from CourseGradebook.by_hand(). changes: sentences on changes after hand-in.
+    asked: the student's rows of autograder.report.asked. worked: from autograder.worked; a cell with all
+    points shows its worked solution.
     """
     cells = verdict.cells.values() if verdict else ()
 
@@ -126,7 +123,7 @@ def feedback_page(
 
 
 def _opened(verdict: Verdict, scores: Mapping[str, float], worked: Mapping[str, Any]) -> dict[str, Any]:
-    """Of `worked` what has all points, those of a person before the judge's."""
+    """The entries of `worked` whose cells have all points; a person's score counts before the judge's."""
     cells = verdict.cells
     return {
         key: one
@@ -136,7 +133,7 @@ def _opened(verdict: Verdict, scores: Mapping[str, float], worked: Mapping[str, 
 
 
 def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[dict[str, Any]]:
-    """The answers and the judged cells in notebook order: what the page shows of the notebook."""
+    """What the page shows of the notebook, in its order: answers with their listings, and rubric tables."""
     blocks: list[dict[str, Any]] = []
     cited = _cited(notebook, verdict)
     for cell in notebook["cells"]:
@@ -158,8 +155,9 @@ def _blocks(notebook: NotebookDocument, verdict: Verdict, attempt: int) -> list[
 
 
 def _cited(notebook: NotebookDocument, verdict: Verdict) -> dict[str, set[int]]:
-    """Of each answer the lines that the report names: `<cell box_blur>:27` says whose, `line 27` is of the
-    answer above it.
+    """{cell id of an answer: line numbers that its report mentions}, to highlight them.
+
+    `<cell box_blur>:27` names the cell; `line 27` means the answer above the report.
     """
     found: dict[str, set[int]] = {}
     above = ""
@@ -174,14 +172,17 @@ def _cited(notebook: NotebookDocument, verdict: Verdict) -> dict[str, set[int]]:
             continue
         for name, number in re.findall(r"<cell ([\w-]+)>:(\d+)", said):
             found.setdefault(name, set()).add(int(number))
-        for number in re.findall(r"\bline\W{1,3}(\d+)", said):  # also in a drawing's data: "line": 27
+        for number in re.findall(r"\bline\W{1,3}(\d+)", said):  # also "line": 27 in the data of a drawing
             found.setdefault(above, set()).add(int(number))
     return found
 
 
 @dataclass(frozen=True)
 class Pages:
-    """out: the folder of grades. worked: as autograder.worked gives it."""
+    """Paths and contents of the judged notebooks and feedback pages of one set.
+
+    out: the folder of grades. worked: from autograder.worked.
+    """
 
     out: Path
     assignment: Assignment
@@ -201,13 +202,13 @@ class Pages:
     def write_notebook(
         self, student: str, notebook: NotebookDocument, verdict: Verdict, attempt: int
     ) -> None:
-        """The judged notebook, of its cells as they were handed in or as they stand there."""
+        """Write the judged notebook. notebook: as handed in, or the judged one of an earlier run."""
         write_atomic(self.autograded(student), stable_json(autograded_notebook(notebook, verdict, attempt)))
 
     def write_feedback(self, book: CourseGradebook, record: StoredRecord) -> None:
-        """The page, with what a person has entered in formgrader by now; that is entered in the record.
+        """Write the feedback page, with what a person has entered in formgrader; sets the record's `page`.
 
-        Its notebook is the judge's own file, so that nobody reads the student's.
+        Its notebook is the judge's own file; the student's is not read again.
         """
         student = record["student"]
         if record["status"] != "missing":
@@ -216,7 +217,7 @@ class Pages:
         record["page"] = self.key(book, student)
 
     def page(self, book: CourseGradebook, record: StoredRecord, notebook: NotebookDocument | None) -> str:
-        """The text of the feedback page."""
+        """The HTML of the feedback page."""
         changes, student = book.in_force(self.assignment), record["student"]
         by_hand, verdict = book.by_hand(self.assignment, student), verdict_of(book, self.assignment, record)
         told, asked = changes.told, self._asked(student)
@@ -225,12 +226,12 @@ class Pages:
         )
 
     def key(self, book: CourseGradebook, student: str) -> str:
-        """What the feedback page of an unchanged result depends on."""
+        """A hash of all that the page shows besides the result: entries by hand, changes, requests."""
         by_hand, changes = book.by_hand(self.assignment, student), book.in_force(self.assignment)
         return key_of(*by_hand, changes, self._asked(student), self._worked(book))
 
     def _worked(self, book: CourseGradebook) -> Mapping[str, Any]:
-        """None before the due date of the set: others are still at work, and a page can be passed on."""
+        """The worked solutions; {} before the set's due date, as a student could pass the page on."""
         return {} if book.still_open(self.assignment) else self.worked
 
     @cached_property
@@ -243,7 +244,7 @@ class Pages:
 
 
 def verdict_of(book: CourseGradebook, assignment: Assignment, record: StoredRecord) -> Verdict | None:
-    """What was decided, with the points of the changes in force; None where nothing was judged."""
+    """The stored verdict with the points after all changes; None where nothing was judged."""
     if not record["verdict"]:
         return None
     changes = book.in_force(assignment)

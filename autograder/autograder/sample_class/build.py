@@ -1,6 +1,6 @@
-"""Make the sample submissions, the same bytes on every run.
+"""Makes the sample submissions from released notebooks and solutions by the edits of class.yml.
 
-They are the released notebooks and the solutions with the edits of class.yml.
+The bytes are the same on every run.
 """
 
 import copy
@@ -19,7 +19,7 @@ CLASS = Path(__file__).with_name("class.yml")
 
 
 class Edit(TypedDict):
-    """One edit of a cell, as class.yml says it at its head."""
+    """One edit of a cell; the head of class.yml documents the format."""
 
     cell: str
     old: NotRequired[str]
@@ -29,7 +29,7 @@ class Edit(TypedDict):
 
 
 class Recipe(TypedDict):
-    """One submission in class.yml."""
+    """One submission in class.yml; the head of that file documents the format."""
 
     start: str
     edits: NotRequired[list[Edit]]
@@ -37,7 +37,7 @@ class Recipe(TypedDict):
 
 
 def members() -> dict[str, dict[str, Recipe]]:
-    """{"ps01": {"perfect": {...}, ...}, ...} as class.yml has it."""
+    """The contents of class.yml: {"ps01": {"perfect": {...}, ...}, ...}."""
     return yaml.safe_load(CLASS.read_text(encoding="utf-8"))
 
 
@@ -71,7 +71,10 @@ def submission(root: str | Path, name: str, recipe: Recipe, student: str) -> byt
 
 
 def apply(edit: Edit, notebook: NotebookDocument, answers: Mapping[str, CellSpec], where: str) -> None:
-    """Carry out one edit on the notebook, in place."""
+    """Apply one edit to the notebook, in place. where: names the submission in the error.
+
+    Raises UserError if the edit no longer fits.
+    """
     if edit["cell"] not in answers:
         raise UserError(f"sample class {where}: no cell {edit['cell']!r} to edit; put class.yml right")
     cell = next(cell for cell in notebook["cells"] if cell["id"] == answers[edit["cell"]].cell_id)

@@ -1,4 +1,4 @@
-"""Grade the sample class and hold every grade to expected.yml."""
+"""Grades the sample class and compares every grade with expected.yml."""
 
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ def expected_grades() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[str]:
-    """Build and grade the class in `out`, print a table and where to look.
+    """Build and grade the class in `out`; print its tables and where to look next.
 
     Returns the differences from expected.yml as sentences.
     """
@@ -65,10 +65,7 @@ def grade_sample(root: str | Path, out: str | Path, console: Console) -> list[st
 
 
 def launcher_for_our_own() -> Launcher:
-    """A sandbox, or Unsafe where none works.
-
-    The submissions of the sample class are ours, so that it is graded on every machine.
-    """
+    """A sandbox, or Unsafe where none works: for the course's own code, which needs none."""
     try:
         return choose()
     except NoSandbox:
@@ -76,7 +73,7 @@ def launcher_for_our_own() -> Launcher:
 
 
 def compare(name: str, grading: Grading) -> list[str]:
-    """Sentences "ps04/perfect: ..." for every stored result that is not what expected.yml says."""
+    """A sentence "ps04/perfect: ..." for every stored result that differs from expected.yml."""
     wrong: list[str] = []
     for student, want in expected_grades()[name].items():
         got = outcome(grading.stored.read(student))

@@ -1,14 +1,14 @@
-"""Where other people's code runs: a process behind walls, whose messages alone come out.
+"""The sandbox in which students' code runs: a process that can only send messages to the grader.
 
-choose, launcher, forked    which walls stand here, and starting a process behind them
-zygote, warm                            the parent that has imported everything
+choose, launcher, forked                whether the sandbox works here, and starting a process in it
+zygote, warm                            the warm parent, from which jobs are forked with all imports done
 job, keeper, jail, limits               the life of one job, and what it may use
-view, landlock, seccomp, cgroup, linux  the walls; system_calls.yml lists what seccomp allows
-held_memory                             what stands in for a cgroup's count of memory
-messages                                what grader and process say to each other
-student, probe                          roles: the student's code; attempts to break out
+view, landlock, seccomp, cgroup, linux  the protections; system_calls.yml lists what seccomp allows
+held_memory, processor_time, share      memory, processor time and fair shares where no cgroup counts them
+messages                                the protocol between grader and process
+student, probe                          roles: runs the student's code; attempts to break out
 
-`Unsafe` limits time, memory and files, and nothing else: it keeps honest mistakes apart, not attacks. Every
+`Unsafe` limits time, memory and file size only: enough against honest mistakes, not against attacks. Every
 result carries its launcher's `isolation` text.
 """
 

@@ -1,8 +1,8 @@
 """A cgroup (version 2) for each job, where this user may make one.
 
-There the kernel counts memory and processes of all of it exactly, and shares out the processors job by job
-where it may. Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits stand alone, and
-share.py sees to the processors.
+In it the kernel counts the memory and processes of the whole job exactly and, with the cpu controller, shares
+the processors job by job. Elsewhere (version 1, a login without delegation) the keeper's sums and rlimits do
+that, and share.py takes care of the processors.
 """
 
 import contextlib
@@ -17,14 +17,14 @@ from autograder.sandbox.limits import Limits
 MOUNT = Path("/sys/fs/cgroup")
 CONTROLLERS = frozenset(("memory", "pids"))
 WISHED = "cpu", "memory", "pids"
-# absent where the kernel counts no swap or does not share out processors; the judge has a weight of 100
+# files that not every kernel has; the judge's own cpu.weight is the default, 100
 OPTIONAL = {"memory.swap.max": "0", "cpu.weight": "50"}
 
 
 def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> Path | None:
-    """The nearest cgroup at or above this process's in which it may make others and move into them, or None.
+    """The nearest cgroup, at or above this process's own, in which it may make child cgroups and enter them.
 
-    They must be able to have these controllers.
+    None if there is no such cgroup with these controllers.
     """
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
@@ -42,7 +42,7 @@ def place(mount: Path = MOUNT, controllers: AbstractSet[str] = CONTROLLERS) -> P
 
 
 def name() -> str:
-    """For people: "cgroup", what it cannot do here, or what stands in for it."""
+    """How jobs are limited here, in words: "cgroup", what it lacks, or what replaces it."""
     folder = place()
     if folder is None:
         return "memory summed without a cgroup"
@@ -51,7 +51,7 @@ def name() -> str:
 
 
 def next_step() -> str:
-    """How cgroups come to be had where `place` finds none, as one sentence without a full stop."""
+    """What to do so that place() finds a cgroup, as one sentence without a full stop."""
     if not (MOUNT / "cgroup.controllers").exists():
         return "This system has no cgroups of version 2, as Linux with systemd 247 or later has"
     if os.geteuid() == 0 and not os.path.isdir("/run/systemd/system"):
@@ -62,7 +62,7 @@ def next_step() -> str:
 
 
 class Cgroup:
-    """One job's cgroup inside `folder`. settings: {file: text}. Made by the keeper, which stays outside."""
+    """One job's cgroup inside `folder`. settings: {file: text}. The keeper makes it and stays outside it."""
 
     def __init__(self, folder: Path, settings: Mapping[str, str], name: str = "") -> None:
         self.name = name or f"autograder-{os.getpid()}"
@@ -73,14 +73,14 @@ class Cgroup:
         for file, text in OPTIONAL.items():
             with contextlib.suppress(FileNotFoundError):
                 self._write(file, text)
-        self.door = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
+        self.procs = os.open(f"{self.name}/cgroup.procs", os.O_WRONLY, dir_fd=self.parent)
 
     def enter(self) -> None:
-        """Move the calling process in; its children are born there."""
-        os.write(self.door, b"0")
+        """Move the calling process into the cgroup; its future children start in it."""
+        os.write(self.procs, b"0")
 
     def ran_out(self) -> bool:
-        """Whether the kernel killed in here for want of memory."""
+        """Whether the kernel has killed a process of this cgroup for exceeding memory.max."""
         try:
             with open(os.open(f"{self.name}/memory.events", os.O_RDONLY, dir_fd=self.parent)) as events:
                 return any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in events)
@@ -88,18 +88,18 @@ class Cgroup:
             return False
 
     def processor_seconds(self) -> float:
-        """Processor time of all that ever lived in here."""
+        """Processor time of all processes that were ever in this cgroup."""
         with open(os.open(f"{self.name}/cpu.stat", os.O_RDONLY, dir_fd=self.parent)) as lines:
             return int(next(line for line in lines if line.startswith("usage_usec ")).split()[1]) / 1e6
 
     def remove(self) -> None:
-        """Remove it once nothing lives in it."""
+        """Remove the cgroup, waiting up to two seconds until no process is left in it."""
         for _ in range(200):
             try:
                 os.rmdir(self.name, dir_fd=self.parent)
                 return
             except OSError:
-                time.sleep(0.01)  # the dead leave a moment after they are reaped
+                time.sleep(0.01)  # a reaped process leaves its cgroup a moment later
 
     def _write(self, file: str, text: str) -> None:
         descriptor = os.open(f"{self.name}/{file}", os.O_WRONLY, dir_fd=self.parent)
@@ -108,9 +108,9 @@ class Cgroup:
 
 
 def for_job(limits: Limits) -> Cgroup | None:
-    """A Cgroup with a job's limits, None where none can be made.
+    """A Cgroup with a job's limits; None where none can be made.
 
-    Its memory includes the files in temporary folders, which live there.
+    memory.max includes disk_mib, as the job's temporary files are on a tmpfs.
     """
     folder = place()
     settings = {

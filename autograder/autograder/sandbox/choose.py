@@ -1,6 +1,6 @@
-"""Which launcher this machine allows.
+"""Chooses the launcher: the sandbox, or Unsafe on request.
 
-Walls that do not stand are named, with the next step; nothing falls back to none by itself.
+Where the sandbox does not work, the reason and the next step are told; there is no silent fallback to Unsafe.
 """
 
 import contextlib

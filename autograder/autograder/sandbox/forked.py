@@ -1,8 +1,8 @@
-"""Start a process for other people's code, say how it ended, and leave nothing of it behind.
+"""Launchers: start a process for students' code, say how it ended, and leave nothing of it behind.
 
-A launcher knows walls and limits and nothing of what is said: the conversation runs over `Running.channel`,
-and no file crosses. Processes are forked from a warm parent: `SelfSandbox` puts them behind our own walls,
-`Unsafe` behind none.
+A launcher knows protections and limits, but not the protocol: messages go over `Running.channel`, and no file
+is exchanged. Processes are forked from a warm parent: `SelfSandbox` puts them into our own sandbox, `Unsafe`
+into none.
 """
 
 import atexit
@@ -34,10 +34,10 @@ HAND_OVER_SECONDS = 20.0
 
 
 class WarmParent:
-    """The zygote as the grader sees it.
+    """The grader's side of the zygote, the process from which jobs are forked.
 
-    It is started at the first job, and again if it died or the environment changed. roles: of the jobs that
-    it will get; a fork costs what the parent has imported, so those who need little have one of their own.
+    It is started at the first job, and again if it died or the environment changed. roles: the roles of its
+    jobs. A fork costs more the more the parent has imported, so readers, which need little, have their own.
     """
 
     def __init__(self, *roles: str) -> None:
@@ -49,7 +49,7 @@ class WarmParent:
         atexit.register(self.stop)
 
     def start(self, job: JailedJob, descriptors: Sequence[int]) -> None:
-        """Hand one job over."""
+        """Send one job to the zygote. descriptors: [channel, lifeline]. Raises StartError."""
         with self.lock:
             now = environment(Path.home()) | {"TMPDIR": tempfile.gettempdir()}
             control = self._serving(now)
@@ -59,7 +59,7 @@ class WarmParent:
                 raise StartError(f"the warm parent takes no job: {problem.strerror}") from None
 
     def stop(self) -> None:
-        """End it; jobs that still run end with their lifelines."""
+        """Kill the zygote. Jobs still running end when their lifelines close."""
         if self.control is not None:
             self.control.close()
             self.control = None
@@ -69,13 +69,13 @@ class WarmParent:
             self.process = None
 
     def _serving(self, now: dict[str, str]) -> socket.socket:
-        """The way to a zygote that runs in this environment; starts one where there is none."""
+        """The socket to a zygote with this environment, which is started if there is none."""
         alive = self.process is not None and self.process.poll() is None
         if self.control is not None and alive and now == self.environment:
             return self.control
         self.stop()
         self.environment = now
-        # the kernel lets a user have this many descriptors under way, and ours go that way to the warm parent
+        # the kernel limits a user's descriptors in flight between sockets to this; jobs send two each
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -89,16 +89,16 @@ class WarmParent:
                 env=now,
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,  # Ctrl-C at the terminal reaches the grader alone
-                umask=0o022,  # the jail's user must get into what root makes there
+                umask=0o022,  # the sandbox's user must be able to enter folders that root makes for it
             )
         self.control = control
         return control
 
 
 def hand_over(control: socket.socket, message: bytes, descriptors: Sequence[int]) -> None:
-    """Send a message with descriptors.
+    """Send a message with descriptors. Raises OSError.
 
-    While this user's other programs have too many descriptors under way, it waits. Raises OSError.
+    Retries up to HAND_OVER_SECONDS while this user has too many descriptors in flight.
     """
     deadline = time.monotonic() + HAND_OVER_SECONDS
     while True:
@@ -115,7 +115,7 @@ PARENT, READERS = WarmParent("student", "executor", "probe"), WarmParent("reader
 
 
 class Running:
-    """One started process and all that it started itself; its keeper is at the other end of a lifeline."""
+    """One started process with its children; its keeper is at the other end of the lifeline."""
 
     def __init__(
         self, role: str, limits: Limits, imports: tuple[str, ...], jailed: bool, stopping: threading.Event
@@ -133,7 +133,7 @@ class Running:
             limits=limits,
             folder=folder,
             environment=environment(f"{folder}/home"),
-            gpu=role == "executor",  # the only one that times anything
+            gpu=role == "executor",  # only the executor takes timings
             imports=imports,
         )
         self.channel, theirs = socket.socketpair()
@@ -147,9 +147,9 @@ class Running:
             raise
 
     def stand(self) -> None:
-        """Wait until it stands behind its walls and is about to enter its role's main.
+        """Wait until the process is locked into its sandbox and about to enter its role's main.
 
-        Raises StartError, and then it is closed.
+        Raises StartError if it does not get there; then it is closed.
         """
         try:
             self._wait_for_start(self.limits.start_seconds)
@@ -171,32 +171,32 @@ class Running:
             raise StartError(self.said[0].removeprefix("failed "))
 
     def _forget(self) -> None:
-        """Let go of a process that is gone or never stood."""
+        """Release the sockets and the folder of a process that has ended or never started."""
         self.channel.close()
         self.lifeline.close()
         if self.scratch:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def ended(self) -> str | None:
-        """None while it runs, else one phrase: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
+        """None while it runs, else how it ended: "exited 3", "killed by SIGSEGV", "killed (memory)"."""
         if not self.gone:
             self._listen(0)
         how = next((line.removeprefix("ended ") for line in self.said if line.startswith("ended")), None)
         return how or ("lost with its keeper" if self.gone else None)
 
     def processor_seconds(self) -> float:
-        """What all of it has used, once it is closed; 0 where nothing counts it."""
+        """The processor time of the whole tree, known once it is closed; 0 where nothing counts it."""
         return sum(float(line.removeprefix("used ")) for line in self.said if line.startswith("used "))
 
     def let_go(self) -> None:
-        """Have the whole tree killed, without waiting for it."""
+        """Have the whole process tree killed, without waiting for that."""
         if self.lifeline.fileno() >= 0:
             self.channel.close()
             with contextlib.suppress(OSError):
                 self.lifeline.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Kill the whole tree and wait until nothing of it is left. Idempotent. Raises StartError."""
+        """Kill the whole process tree and wait until all of it is gone. Idempotent. Raises StartError."""
         if self.lifeline.fileno() < 0:
             return
         self.let_go()
@@ -212,7 +212,7 @@ class Running:
         raise StartError("its keeper is gone, so that nobody knows whether all of it ended")
 
     def _listen(self, seconds: float) -> None:
-        """Take in what the keeper says within `seconds`."""
+        """Read the lines that the keeper writes to the lifeline within `seconds`."""
         if select.select([self.lifeline], [], [], seconds)[0]:
             try:
                 data = self.lifeline.recv(4096)
@@ -226,7 +226,7 @@ class Running:
 class Launcher:
     """Starts one process per call.
 
-    `isolation` is stamped on every grade; setting `stopping` asks conversations to end.
+    isolation: a text stored with every grade. stopping: setting it makes waiting processes give up.
     """
 
     jailed, isolation = True, ""
@@ -235,15 +235,15 @@ class Launcher:
         self.stopping = threading.Event()
 
     def launch(self, role: str, limits: Limits, imports: tuple[str, ...] = ()) -> Running:
-        """Order a process that enters its role's main(folder, channel descriptor); returns at once.
+        """Start a process that runs its role's main(folder, channel descriptor); does not wait for it.
 
-        imports: modules of launcher.OFTEN that it will need. Raises StartError.
+        role: a key of launcher.ROLES. imports: modules of launcher.OFTEN that it needs. Raises StartError.
         """
         return Running(role, limits, imports, self.jailed, self.stopping)
 
 
 class SelfSandbox(Launcher):
-    """Behind our own walls: namespaces, a view of the file system, seccomp, Landlock and limits."""
+    """The sandbox: namespaces, a restricted file system, seccomp, Landlock and limits."""
 
     name = "self-sandbox"
 
@@ -254,6 +254,6 @@ class SelfSandbox(Launcher):
 
 
 class Unsafe(Launcher):
-    """With limits and nothing else: keeps honest mistakes apart, not attacks."""
+    """Limits only: enough against honest mistakes, not against attacks."""
 
     jailed, isolation = False, "unsafe: limits on time, memory and file size, no isolation"

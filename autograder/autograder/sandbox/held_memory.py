@@ -1,9 +1,9 @@
-"""How much memory a jail holds where no cgroup counts it: a sum that is never far below the truth.
+"""How much memory a jail holds, where no cgroup counts it: an estimate that is never far below the truth.
 
-Pages, page tables and what is swapped out are counted by the kernel. Its own memory for sockets, mappings and
-files is counted for no process; how many there are is told, and each is taken for the most that it can
-hold. What the seccomp filter closes has no entry here: pipes, descriptors in flight, System V's shared
-memory, memfd, and shared memory that outlives its mapping.
+The kernel reports pages, page tables and swap of each process. It does not report its own memory for sockets,
+mappings and files, only their number; each is taken to have the largest possible size. What the seccomp
+filter forbids is not counted: pipes, descriptors in flight, System V shared memory, memfd, and shared memory
+that outlives its mapping.
 """
 
 import os
@@ -15,22 +15,23 @@ from autograder.sandbox import view
 
 
 def _send_buffer() -> int:
-    """Bytes that a socket may have under way; setsockopt, which could raise it, is refused."""
+    """Bytes that a socket's send buffer may hold; the filter refuses setsockopt, which could raise it."""
     try:
         return int(Path("/proc/sys/net/core/wmem_default").read_text())
     except OSError:  # in a container's network namespace the kernel may not tell
         return 212_992
 
 
-# what a socket has sent and what was sent to it by another that is closed, each up to half a buffer over
+# its own send buffer, and that of a closed peer whose data it still holds; each may overrun by half
 SOCKET = 3 * _send_buffer()
-OPEN_FILE = 1024  # struct file and what hangs on it, like a timer
+OPEN_FILE = 1024  # struct file and what belongs to it, such as a timer
 INODE = 1024  # of a temporary file, with its name
 TASK = 32 << 10  # kernel stack, struct task_struct
 MAPPING = 512  # struct vm_area_struct, its place in the tree, its anon_vma
-MOST_MAPPINGS = 65_530  # sysctl vm.max_map_count as most machines have it
-# What a second sum may go through, pages that processes share counted for each: more takes seconds, in which
-# nobody watches. A hundred idle processes with torch hold 20 GiB so, in 90,000 pieces, and take 0.5 s.
+MOST_MAPPINGS = 65_530  # the usual sysctl vm.max_map_count
+# Limits of the exact second sum in over(), shared pages counted once for each process: beyond them it would
+# take seconds, in which nothing watches the job. A hundred idle processes with torch have 20 GiB resident in
+# this sense, in 90,000 mappings, and take 0.5 s.
 MOST_RESIDENT, MOST_PIECES = 128 << 30, 1_000_000
 PAGES = ("RssAnon", "RssShmem", "VmSwap")
 TABLES = ("VmPTE", "HugetlbPages")
@@ -39,9 +40,10 @@ SHARED_OUT = ("Pss_Anon", "Pss_Shmem", "SwapPss")
 
 @dataclass(frozen=True)
 class Held:
-    """What one process holds, in bytes. pages: shared ones in full. of_kernel: without its mappings.
+    """What one process holds, in bytes. pages: shared ones counted in full. of_kernel: kernel memory except
+    for mappings.
 
-    task: folder in /proc of a thread that still has the memory; the first may have ended before the others.
+    task: the folder in /proc of a thread that still has the memory; the first thread may have ended.
     """
 
     task: str
@@ -52,10 +54,10 @@ class Held:
 def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE) -> bool:
     """Whether the processes of a pid namespace hold more memory than `limit` bytes.
 
-    proc: the namespace's, folders: the file systems that it can write, both as seen from here.
-    A quick upper bound comes first. The second sum counts pages that processes share once, and what they
-    share with the warm parent in proportion; it walks page tables. Who has so many processes, mappings and
-    shared pages that this would take seconds holds too much.
+    proc: the namespace's /proc. folders: the file systems it can write to. Both as seen by this process.
+    A quick upper bound comes first. If that is above the limit, a second, slower sum counts shared pages in
+    proportion. A job with so many processes, mappings and shared pages that this would take seconds counts as
+    over the limit.
     """
     try:
         pids = [name for name in os.listdir(proc) if name.isdigit() and name != "1"]
@@ -79,7 +81,7 @@ def over(limit: int, proc: str = "/proc", folders: Iterable[str] = view.WRITABLE
 
 
 def _held(process: str) -> Held:
-    """The sums of one process; nothing for one that has just gone."""
+    """The sums of one process; zeros for one that has just ended."""
     task, pages, of_kernel = process, 0, 0
     try:
         threads = os.listdir(f"{process}/task")
@@ -88,7 +90,7 @@ def _held(process: str) -> Held:
     for thread in threads:
         found = _fields(f"{process}/task/{thread}/status")
         of_kernel += TASK + found.get("FDSize", 0) * OPEN_FILE
-        if "RssAnon" in found and not pages:  # threads have one memory
+        if "RssAnon" in found and not pages:  # threads share their memory
             task = f"{process}/task/{thread}" if thread != os.path.basename(process) else process
             pages = 1024 * sum(found.get(name, 0) for name in PAGES)
             of_kernel += 1024 * sum(found.get(name, 0) for name in TABLES)
@@ -96,16 +98,16 @@ def _held(process: str) -> Held:
 
 
 def _in_proportion(held: Held) -> int:
-    """A process's pages with its share of the shared ones; all of them where the kernel does not tell."""
+    """Bytes of a process's pages, shared ones in proportion; in full where the kernel does not tell."""
     found = _fields(f"{held.task}/smaps_rollup")
-    if not found:  # of a thread that is not the first; or the process has just ended, and holds nothing
+    if not found:  # only a first thread has this file; or the process has just ended, and holds nothing
         found = _fields(f"{held.task}/status")
         return 1024 * sum(found.get(name, 0) for name in PAGES)
     return 1024 * sum(found.get(name, 0) for name in SHARED_OUT)
 
 
 def _fields(path: str) -> dict[str, int]:
-    """{name: number} of the lines "Name:  123 kB"; nothing where the file has gone."""
+    """{name: number} of the lines "Name:  123 kB"; {} where the file has gone."""
     try:
         text = Path(path).read_text()
     except OSError:

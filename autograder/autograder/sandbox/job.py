@@ -1,4 +1,4 @@
-"""One process to start, as the grader orders it from the warm parent."""
+"""The description of one process that the grader sends to the warm parent."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,11 @@ from autograder.sandbox.limits import Limits
 
 @dataclass(frozen=True)
 class JailedJob:
-    """One process to start. module: that of its role. student: the uid of the jail's user, inside.
+    """One process to start. module: its role's. jailed: False for limits only, without the sandbox.
 
-    jailed: behind walls, or with limits alone. gpu: whether NVIDIA's devices are passed in, where the machine
-    has them.
-    folder: has home/, where it works. environment: all of it.
-    imports: modules that the warm parent should have, of launcher.OFTEN.
+    folder: contains home/, the working folder. environment: the complete environment.
+    gpu: whether NVIDIA's devices are passed in, where the machine has them. imports: modules of
+    launcher.OFTEN that the warm parent should import first. student: the uid of the user inside the sandbox.
     """
 
     module: str

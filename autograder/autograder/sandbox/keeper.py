@@ -1,11 +1,11 @@
 """The life of one job, in processes forked from the warm parent.
 
-keeper      outside the jail's pid namespace: watches memory and the lifeline to the grader, kills
-  init      process 1 of the jail: builds the view, starts the worker, reaps, reports how it ended
-    worker  the student or the executor: locked by jail.py, then its role's main(folder, channel)
+keeper      outside the jail's pid namespace: watches memory and the lifeline to the grader, and kills the job
+  init      process 1 of the jail: builds the file system, starts the worker, reaps, reports how it ended
+    worker  runs a role: locked in by jail.py, then its main(folder, channel)
 
-Lines on the lifeline: "started", "failed WHAT" (the walls did not stand; nothing of the job ran), "ended
-HOW", "used SECONDS" of processor time (behind walls), "reaped".
+Lines on the lifeline: "started", "failed WHAT" (a protection could not be set up; nothing of the job ran),
+"ended HOW", "used SECONDS" of processor time (only in the sandbox), "reaped".
 """
 
 import contextlib
@@ -31,16 +31,16 @@ NAMESPACES = {
     "ipc": linux.CLONE_NEWIPC,
     "uts": linux.CLONE_NEWUTS,
 }
-TICK = 0.1
+TICK = 0.1  # seconds between two checks of memory and processor time
 
 
 class WallMissing(Exception):
-    """A wall that could not be built; the text names it."""
+    """A protection of the sandbox could not be set up; the text names it."""
 
 
 @contextlib.contextmanager
 def building(wall: str) -> Generator[None, None, None]:
-    """An OSError in here becomes WallMissing, with the wall's name in front."""
+    """Turn an OSError in the block into WallMissing, with the name of the protection in front."""
     try:
         yield
     except OSError as problem:
@@ -49,9 +49,10 @@ def building(wall: str) -> Generator[None, None, None]:
 
 
 def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> None:
-    """Run one job to its end.
+    """Run one job to its end, as its keeper.
 
-    channel, lifeline: descriptors. mapper: socket to the warm parent, which writes the id maps.
+    channel, lifeline: descriptors. mapper: a socket to the warm parent, which writes this user namespace's
+    id maps.
     """
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -92,7 +93,7 @@ def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> 
         kill_descendants()
     else:
         with contextlib.suppress(ProcessLookupError):
-            # with process 1 the kernel kills all of its namespace, and its parent's wait ends only after that
+            # killing process 1 makes the kernel kill its whole namespace before waitpid() returns
             os.kill(init, signal.SIGKILL)
         os.waitpid(init, 0)
     if group:
@@ -101,7 +102,7 @@ def keep(job: JailedJob, channel: int, lifeline: int, mapper: socket.socket) -> 
 
 
 def become_init(job: JailedJob, channel: int, report: int) -> NoReturn:
-    """Process 1 of the jail; without walls, a parent that reaps."""
+    """As process 1 of the jail (without a sandbox, as a reaping parent) start the worker, report its end."""
     linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
     if job.jailed:
         with building("cgroup namespace"):
@@ -127,7 +128,7 @@ def become_init(job: JailedJob, channel: int, report: int) -> NoReturn:
 
 
 def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
-    """Lock this process up and run the role."""
+    """Lock this process into the sandbox and run its role."""
     role = importlib.import_module(job.module)
     os.setsid()
     jail.settle(f"{job.folder}/home", job.environment)
@@ -138,7 +139,7 @@ def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
         if not view.has_gpu(job.gpu):
             jail.without_refused_calls()
         with building("view of the libraries, which the jail's user must be able to read"):
-            for file in (os.__file__, str(view.WARPLAB / "__init__.py")):  # Python's and the course's
+            for file in (os.__file__, str(view.WARPLAB / "__init__.py")):
                 open(file).close()
     os.write(report, b"started\n")
     os.close(report)
@@ -147,13 +148,13 @@ def become_worker(job: JailedJob, channel: int, report: int) -> NoReturn:
 
 
 def _guarded(report: int, become: Callable[..., NoReturn], *arguments: object) -> NoReturn:
-    """Run a function that never returns.
+    """Run a function that never returns, and report "failed" for an exception before the worker starts.
 
-    What it raises before the worker has started is reported; afterwards `report` is closed.
+    Later exceptions are not reported, as `report` is closed by then.
     """
     try:
         become(*arguments)
-    except BaseException as problem:  # noqa: BLE001 - this process ends here, and the grader must learn why
+    except BaseException as problem:  # noqa: BLE001 - the process ends here, and the grader must learn why
         text = str(problem) if isinstance(problem, WallMissing) else f"{type(problem).__name__}: {problem}"
         with contextlib.suppress(OSError):
             os.write(report, f"failed {text}\n".encode())
@@ -162,7 +163,7 @@ def _guarded(report: int, become: Callable[..., NoReturn], *arguments: object) -
 
 
 def _keep_only(*kept: int) -> list[int]:
-    """Close every descriptor but 0, 1, 2 and these; they become 3, 4, ..."""
+    """Close every descriptor but 0, 1, 2 and `kept`. Returns those, renumbered to 3, 4, ..."""
     high = [os.dup2(descriptor, 200 + number) for number, descriptor in enumerate(kept)]
     low = [os.dup2(descriptor, 3 + number, inheritable=False) for number, descriptor in enumerate(high)]
     os.closerange(3 + len(low), 65536)
@@ -170,11 +171,11 @@ def _keep_only(*kept: int) -> list[int]:
 
 
 def _watch(job: JailedJob, reports: int, lifeline: int, group: cgroup.Cgroup | None) -> None:
-    """Relay what init reports, until it has ended, the grader lets go, or the memory is used up."""
+    """Pass init's reports on to the lifeline, until the job ends, is let go, or exceeds a limit."""
     poll = select.poll()
     poll.register(reports, select.POLLIN)
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
-    used = ProcessorTime("/proc")  # of the jail: this process is in its mount namespace
+    used = ProcessorTime("/proc")  # the jail's /proc, as the keeper is in its mount namespace
     pending, stands, ended, checked = b"", False, False, 0.0
     while True:
         ready = dict(poll.poll(TICK * 1000))
@@ -184,7 +185,7 @@ def _watch(job: JailedJob, reports: int, lifeline: int, group: cgroup.Cgroup | N
             data = os.read(reports, 4096)
             *lines, pending = (pending + data).split(b"\n")
             for line in lines:
-                stands = True  # before that, what is at /proc may still be the machine's
+                stands = True  # until the first report, /proc may still be the machine's
                 ended = ended or line.startswith((b"ended", b"failed"))
                 _say(lifeline, line.decode())
             if not data and not ended:
@@ -205,10 +206,7 @@ def _watch(job: JailedJob, reports: int, lifeline: int, group: cgroup.Cgroup | N
 
 
 def kill_descendants() -> None:
-    """Kill every descendant of this process until none is left.
-
-    Orphans come to us, because we are a subreaper.
-    """
+    """Kill every descendant of this process until none is left; as a subreaper it inherits orphans."""
     while True:
         for child in psutil.Process().children(recursive=True):
             with contextlib.suppress(psutil.Error):

@@ -1,6 +1,6 @@
-"""Landlock: a process decides, for good, what it may still do with files, ports, signals and sockets.
+"""Landlock: a process irrevocably restricts its own access to files, ports, signals and sockets.
 
-Numbers from include/uapi/linux/landlock.h; `abi()` says how much of it this kernel knows.
+Numbers are from include/uapi/linux/landlock.h; `abi()` tells how much of it this kernel supports.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ VERSION_FLAG, PATH_BENEATH = 1, 1
 EXECUTE, READ_FILE, READ_FOLDER = 1 << 0, 1 << 2, 1 << 3
 WRITE_FILE, MAKE_DEVICES, TRUNCATE, IOCTL = 1 << 1, 1 << 6 | 1 << 11, 1 << 14, 1 << 15
 TCP, SCOPES = 0b11, 0b11  # bind and connect; abstract sockets and signals
-FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # ABI -> how many kinds of access it handles; 16 from ABI 5 on
+FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}  # {ABI: number of access rights it handles}; 16 from ABI 5 on
 
 
 class PathRule(ctypes.Structure):
@@ -23,7 +23,7 @@ class PathRule(ctypes.Structure):
 
 
 def abi() -> int:
-    """Landlock's version in this kernel, 0 where there is none."""
+    """The version of Landlock's ABI in this kernel, 0 without Landlock."""
     try:
         return syscall(CREATE_RULESET, None, 0, VERSION_FLAG)
     except OSError:
@@ -31,14 +31,14 @@ def abi() -> int:
 
 
 def name() -> str:
-    """For people: "Landlock 7" or "no Landlock"."""
+    """ "Landlock 7", with the ABI's version, or "no Landlock"."""
     return f"Landlock {abi()}" if abi() else "no Landlock"
 
 
 def restrict(
     listable: Iterable[str], readable: Iterable[str], writable: Iterable[str], devices: Iterable[str]
 ) -> int:
-    """From now on this process may do no more than this. Needs no_new_privs. Returns the ABI used.
+    """Restrict this process and its children from now on. Needs no_new_privs. Returns the ABI used.
 
     It may list folders below `listable`, read and execute below `readable`, do everything but make devices
     below `writable`, and read, write and ioctl below `devices`. It reaches no TCP port (ABI 4), and no signal

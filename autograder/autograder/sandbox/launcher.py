@@ -1,6 +1,7 @@
-"""What a process for other people's code is started with: its role's module, imports, environment.
+"""What a process for students' code is started with: its role's module, imports, environment.
 
-Each process has a folder of its own with home/, its working folder, HOME and TMPDIR: behind walls in memory.
+Each process has its own folder with home/, which is its working folder, HOME and TMPDIR; in the sandbox it is
+on a tmpfs.
 """
 
 import os
@@ -15,7 +16,7 @@ ROLES = {
     "probe": "autograder.sandbox.probe",
 }
 WARM = "autograder.sandbox.warm"
-# a word in a notebook: the module that it means, which the warm parent imports once for all that follow
+# {word in a notebook: module that it probably imports}; the warm parent imports it once for all later jobs
 OFTEN = {
     "cuda": WARM,
     "cuda_kernel": WARM,
@@ -25,7 +26,7 @@ OFTEN = {
     "plots": "warplab.plots",
     "torch": "torch",
     "flop_counter": "torch.utils.flop_counter",
-    "FlopCounterMode": "torch._dynamo",  # which its first use imports
+    "FlopCounterMode": "torch._dynamo",  # imported at its first use
     "miniature": "warplab.models.miniature",
     "models": "warplab.models.networks",
     "vram": "warplab.models.vram",
@@ -37,20 +38,17 @@ KEEP = tuple(
 
 
 class StartError(OSError):
-    """The process could not be started, or not be ended: never the student's fault."""
+    """A process could not be started, or could not be ended: never the student's fault."""
 
 
 def often_imported(sources: Iterable[str]) -> tuple[str, ...]:
-    """The modules of OFTEN that a notebook's cells seem to need, sorted.
-
-    One too many costs an import, one too few its time.
-    """
+    """The modules of OFTEN that a notebook's cells seem to need, sorted. A wrong guess only costs time."""
     words = {word for source in sources for word in re.findall(r"\w+", source)}
     return tuple(sorted(module for word, module in OFTEN.items() if word in words))
 
 
 def environment(home: str | Path) -> dict[str, str]:
-    """What a started process inherits: enough to find Python and a GPU, none of the instructor's secrets."""
+    """The environment of a started process: enough to find Python and a GPU, nothing else of the user's."""
     kept = {
         key: value
         for key, value in os.environ.items()
@@ -64,6 +62,6 @@ def environment(home: str | Path) -> dict[str, str]:
         "OMP_NUM_THREADS": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONSAFEPATH": "1",
-        # kernels are compiled and counted alike everywhere; the executor times PTX without numba
+        # kernels compile and count the same on every machine; the executor times PTX without numba
         "WARPLAB_DEVICE": "simt",
     }

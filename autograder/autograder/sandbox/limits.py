@@ -1,22 +1,21 @@
-"""What other people's code may use: one budget a submission."""
+"""The limits of one submission."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use in all its processes together: of all attempts, crossings and ranks.
+    """What all processes of one submission together may use, over all attempts, crossings and ranks.
 
-    Seconds are of wall-clock time. step_seconds: for one cell, or one task in one process. total_seconds:
-    from the moment when its first process is up; further starts, and the ends of processes, count.
-    processor_seconds: of user and system time. start_seconds: for one process to come up. timed_seconds: for
-    one timed row, on top, from the moment when it has its turn on the GPU.
-    In MiB: memory_mib of what runs at one time, file_mib of one file, disk_mib of all files, message_mib of
-    messages to the judge.
-    messages: their number. A step may use a quarter of both.
+    Wall-clock time in seconds: step_seconds for one cell, or one task in one process. total_seconds from the
+    moment when the first process is up, including the starts and ends of further ones. start_seconds for one
+    process to start. timed_seconds for one timed row, in addition, from its turn on the GPU on.
+    processor_seconds: user and system time.
+    In MiB: memory_mib at one time, file_mib for one file, disk_mib for all files, message_mib for messages to
+    the judge. messages: their number. A step may use a quarter of both.
     processes: at one time, threads included; each may have open_files descriptors.
-    Without a sandbox memory and processor time are those of each process, and nothing limits the processes
-    and the sum of the files.
+    Without a sandbox, memory and processor time are limited for each single process, and the number of
+    processes and the sum of files are not limited.
     """
 
     step_seconds: float = 30.0
@@ -34,11 +33,11 @@ class Limits:
 
     @classmethod
     def of(cls, step_seconds: float) -> "Limits":
-        """The limits of a run with so many seconds for a step: ten times as many in all."""
+        """The default limits, but with `step_seconds` for a step and ten times as many in all."""
         return cls(step_seconds, 10 * step_seconds, 10 * step_seconds)
 
     def shared_by(self, size: int) -> "Limits":
-        """The part of one of `size` processes that run at the same time."""
+        """The limits of one of `size` processes that run at the same time."""
         return replace(
             self,
             memory_mib=self.memory_mib // size,
@@ -47,7 +46,7 @@ class Limits:
         )
 
     def described(self) -> dict[str, str]:
-        """{what: how much of it}, for people."""
+        """{what is limited: the limit}, in words."""
         return {
             "one cell or one task": f"{self.step_seconds:g} s",
             "everything, wall-clock": f"{self.total_seconds:g} s",

@@ -1,4 +1,4 @@
-"""The system calls that Python 3.11 does not wrap, each as a function that raises OSError.
+"""System calls that Python 3.11 does not wrap, each as a function that raises OSError.
 
 Linux only, x86-64 and aarch64.
 """
@@ -18,13 +18,13 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REC, MS_PRIVATE = 2, 4, 8, 16384, 1 << 18
 MNT_DETACH = 2
 ATTR_RDONLY, ATTR_NOSUID, ATTR_NODEV, ATTR_NOEXEC = 1, 2, 4, 8
 
-# of mallopt(3): how much lies free at the heap's end before it goes back, from which size on memory is mapped
+# mallopt(3): bytes kept free at the heap's end before they are returned; size from which memory is mmapped
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, KEPT, MAPPED = -1, -3, 64 << 20, 4 << 20
 
 AT_FDCWD, AT_EMPTY_PATH, AT_RECURSIVE = -100, 0x1000, 0x8000
 OPEN_TREE_CLONE, OPEN_TREE_CLOEXEC, MOVE_MOUNT_F_EMPTY_PATH = 1, os.O_CLOEXEC, 4
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
-OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442  # from 424 on a call has one number on every machine
+OPEN_TREE, MOVE_MOUNT, MOUNT_SETATTR = 428, 429, 442  # from 424 on numbers are the same on all machines
 
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_READ, PR_CAPBSET_DROP = 1, 4, 23, 24
 PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS = 36, 38, 39
@@ -41,7 +41,7 @@ def syscall(number: int, *arguments: Any) -> int:
 
 
 def _register(value: Any) -> Any:
-    """An argument as ctypes passes it in a register; Python's int alone would be cut to 32 bits."""
+    """An argument for ctypes: an int becomes a c_long, as ctypes would cut a plain int to 32 bits."""
     return ctypes.c_long(value or 0) if value is None or isinstance(value, int) else value
 
 
@@ -101,13 +101,13 @@ def pivot_to(folder: str) -> None:
 
 
 def become(user: int) -> None:
-    """Turn into an ordinary user (and group) without any capability, now or after any exec."""
+    """Become an ordinary user (and group) without capabilities, which no later exec can regain."""
     for capability in range(64):
         try:
             if prctl(PR_CAPBSET_READ, capability):
                 prctl(PR_CAPBSET_DROP, capability)
         except OSError as problem:
-            if problem.errno != errno.EINVAL:  # EINVAL: one past the last capability that this kernel knows
+            if problem.errno != errno.EINVAL:  # EINVAL: the kernel has no capability of this number
                 raise
             break
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL)
@@ -120,9 +120,10 @@ def become(user: int) -> None:
 
 
 def keep_freed_memory() -> None:
-    """Let the C library keep up to 64 MiB of what this process frees, for what it asks for next.
+    """Let the C library keep up to 64 MiB of freed memory for the next allocation.
 
-    Arrays of a kernel's lanes come and go, and each page that went back costs a fault when it comes again.
+    The engine allocates and frees arrays of lanes all the time, and each page returned to the kernel would
+    cost a page fault when it is used again.
     """
     if hasattr(LIBC, "mallopt"):  # glibc
         LIBC.mallopt(M_TRIM_THRESHOLD, KEPT)

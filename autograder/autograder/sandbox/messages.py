@@ -1,10 +1,10 @@
-"""What grader, sandbox and executor say to each other on a socket: one JSON line and its arrays.
+"""The messages between the grader and sandboxed processes: on a socket, one JSON line and its arrays.
 
-Never pickle, never object arrays; types, names and sizes are checked here and nowhere else. A line holds the
-message and the length of each array, which follows it in the .npy format; in the JSON an array is
-{"__array__": index}. What a message may hold depends on its type (ROOM), and is checked before it is read: a
-line while it comes, the lengths of its arrays before memory is taken for them. Python's own parser reads the
-JSON; msgspec holds what it gives to the fields of a class, whose annotations are the only statement of them.
+No pickle and no object arrays; types, names and sizes are checked here and nowhere else. The line holds the
+message and the length of each array; the arrays follow in the .npy format. In the JSON an array is
+{"__array__": index}. The maximum size of a message depends on its type (ROOM) and is checked before it is
+read: that of a line while it arrives, that of arrays before memory is allocated for them. Python's own parser
+reads the JSON; msgspec validates it against the annotated fields of the message's class.
 """
 
 import functools
@@ -24,8 +24,8 @@ import numpy as np
 from msgspec import Meta
 
 MAX_ARRAYS = 4096
-MAX_DEPTH = 32  # of lists and objects in each other
-PIECE = 1 << 16  # bytes that are worth sending at once
+MAX_DEPTH = 32  # of nested lists and objects
+PIECE = 1 << 16  # bytes read at once; a message up to this size is sent in one piece
 MAX_TEXT = 2000  # characters of an error
 ARRAY = "__array__"
 Error = Annotated[str, Meta(max_length=MAX_TEXT)]
@@ -34,7 +34,7 @@ NPY = re.compile(
     rb"\{'descr': '([^']{1,16})', 'fortran_order': (False|True), "
     rb"'shape': \((|\d{1,12},|\d{1,12}(?:, \d{1,12}){1,31})\), \} *\n"
 )
-TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # a last one may have no end
+TEXTS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)  # JSON strings; one may be cut off
 
 
 class BadMessage(ValueError):
@@ -42,7 +42,7 @@ class BadMessage(ValueError):
 
 
 class TooMuch(BadMessage):
-    """More than may arrive altogether."""
+    """More arrived than an Allowance permits."""
 
 
 class Closed(Exception):
@@ -50,7 +50,7 @@ class Closed(Exception):
 
 
 class Message(msgspec.Struct, tag=True, forbid_unknown_fields=True):
-    """What all messages are: the name of the class is the field "type" of the JSON."""
+    """The base of all messages. The name of the class is the field "type" of the JSON."""
 
 
 class Ready(Message):
@@ -65,15 +65,15 @@ class Cell(Message):
 
 
 class Executed(Message):
-    """error: what the cell raised, in one sentence, or None."""
+    """A cell was executed. error: what it raised, in one sentence, or None."""
 
     error: Error | None
 
 
 class Question(Message):
-    """Answer one case of a task, in most_s seconds of computing; the rest as in warplab.crossing.
+    """Answer one case of a task. Answered with Answer, Failure or Missing.
 
-    Answered with Answer, Failure or Missing.
+    crossing, entry, plan_entry, data: as in warplab.crossing. most_s: seconds of computing it may take.
     """
 
     crossing: str
@@ -121,7 +121,7 @@ class Unreadable(Message):
 
 
 class Examine(Message):
-    """What do these code cells need? Each is [id, source, whether it is given and unchanged].
+    """Analyse code cells, each (id, source, whether it is given and unchanged).
 
     To the reader, which answers with Examined.
     """
@@ -130,7 +130,7 @@ class Examine(Message):
 
 
 class Examined(Message):
-    """idle: ids of given cells whose names nothing uses. cuda_cpp: strings that hold kernels, last first."""
+    """idle: ids of given cells whose names no cell uses. cuda_cpp: CUDA C++ sources, the last one first."""
 
     idle: list[str]
     cuda_cpp: list[str]
@@ -155,7 +155,7 @@ class RunOrder(Message):
 
 
 class Done(Message):
-    """A warplab.crossing.Outcome that has no case yet."""
+    """The result of a RunOrder: the fields of a warplab.crossing.Outcome, except for the case."""
 
     outputs: dict[str, np.ndarray]
     counters: dict[str, float]
@@ -166,7 +166,7 @@ class Done(Message):
 
 
 class Broken(Message):
-    """The executor could not do what it was asked: what was raised there, in one sentence."""
+    """The executor failed. error: the exception, in one sentence."""
 
     error: Error
 
@@ -188,7 +188,7 @@ class Yardstick(Message):
 
 
 class Prepared(Message):
-    """Warm. bandwidth: the device's measured memory bandwidth in bytes a second."""
+    """The executor is warmed up. bandwidth: the device's measured memory bandwidth in bytes a second."""
 
     bandwidth: float
 
@@ -200,7 +200,7 @@ class Sample(Message):
 
 
 class Sampled(Message):
-    """One sample in seconds, the SM clock in MHz, and the outputs that the launch left."""
+    """One sample: its seconds, the SM clock in MHz, and the outputs of the launch."""
 
     seconds: float
     clock: float
@@ -212,9 +212,9 @@ Kind = TypeVar("Kind", bound=Message)
 
 @dataclass(frozen=True)
 class Room:
-    """The most that one message may hold: bytes of its line, values in it, bytes of its arrays.
+    """The maximum size of a message: bytes of its line, values in it, bytes of its arrays.
 
-    Every list, object, number and text is a value; read, it takes up to a hundred bytes.
+    Every list, object, number and string is a value, and takes up to a hundred bytes once parsed.
     """
 
     text: int = 64 << 10
@@ -223,17 +223,17 @@ class Room:
 
 
 SMALL = Room()
-FROM_THE_JUDGE = Room(16 << 20, 1_000_000, 1 << 30)  # whom the others trust
+FROM_THE_JUDGE = Room(16 << 20, 1_000_000, 1 << 30)  # its messages are trusted
 ROOM = {
     **dict.fromkeys(Message.__subclasses__(), SMALL),
-    # of the student's process: a kernel's PTX (crossing.orders.MAX_PTX_BYTES) or a driver's recording, and
+    # from the student's process: a kernel's PTX (crossing.orders.MAX_PTX_BYTES) or a driver's recording, and
     # results (crossing.MAX_RESULT_BYTES)
     Answer: Room(6 << 20, 250_000, (4 << 20) + PIECE),
     Call: Room(SMALL.text, SMALL.values, (1 << 20) + PIECE),
-    # of the executor: the arrays that the judge asked for, of a timed row the largest ones
+    # from the executor: the arrays that the judge asked for; those of timed rows are the largest
     Done: Room(SMALL.text, SMALL.values, 16 << 20),
     Sampled: Room(SMALL.text, SMALL.values, (64 << 20) + PIECE),
-    # of the reader: reader.contents.MAX_TEXT characters, of which JSON makes twelve bytes each at most
+    # from the reader: reader.contents.MAX_TEXT characters, each up to twelve bytes in JSON
     Contents: Room(13 << 20, 32_000),
     Examined: Room(3 << 20, 4_000),
     **dict.fromkeys((Cell, Question, Reply, RunOrder, Prepare, Yardstick, Read, Examine), FROM_THE_JUDGE),
@@ -241,20 +241,20 @@ ROOM = {
 
 
 class Envelope(msgspec.Struct, forbid_unknown_fields=True):
-    """The JSON of a message. arrays: the length in bytes of each."""
+    """The JSON line of a message. body: its fields. arrays: the length in bytes of each array."""
 
     body: dict[str, Any]
     arrays: Annotated[list[Annotated[int, Meta(ge=1)]], Meta(max_length=MAX_ARRAYS)]
 
 
 class Allowance:
-    """What may still arrive, over one channel or several: bytes and messages."""
+    """How many bytes and messages may still arrive, over one channel or several."""
 
     def __init__(self, nbytes: float = math.inf, messages: float = math.inf) -> None:
         self.bytes, self.messages = nbytes, messages
 
     def spend(self, nbytes: int = 0, messages: int = 0) -> None:
-        """Raises TooMuch where it is used up."""
+        """Count what has arrived. Raises TooMuch when the allowance is used up."""
         self.bytes -= nbytes
         self.messages -= messages
         if self.bytes < 0 or self.messages < 0:
@@ -262,22 +262,22 @@ class Allowance:
 
 
 class Channel:
-    """One end of a connected socket. `allowances`: all of them are spent by what arrives."""
+    """One end of a connected socket. `allowances`: everything that arrives is counted in each of them."""
 
     def __init__(self, connection: socket.socket) -> None:
         self.socket = connection
         self._arrived = select.poll()
         self._arrived.register(connection, select.POLLIN)
         self.allowances: tuple[Allowance, ...] = ()
-        self._buffer = bytearray()  # of a line, and what came with its last piece
-        self._coming: tuple[dict[str, Any], list[np.ndarray]] | None = None  # a body, and room for its arrays
-        self._full, self._filled = 0, 0  # arrays that are there, and bytes of the next one
+        self._buffer = bytearray()  # of a line, and the bytes read behind its end
+        self._coming: tuple[dict[str, Any], list[np.ndarray]] | None = None  # a body, buffers for its arrays
+        self._full, self._filled = 0, 0  # complete arrays, and bytes of the next one
 
     def send(self, message: Message, unread: Callable[[], None] | None = None) -> None:
-        """Send one message.
+        """Send one message. Raises Closed if the other end is gone.
 
-        unread: called as long as not all of it is read, at least each time that the socket's timeout is over;
-        it may raise. Raises Closed if nobody is there.
+        unread: called while the other end has not read all of it, at least at each timeout of the socket; it
+        may raise to give up.
         """
         try:
             parts = encode(message)
@@ -295,13 +295,13 @@ class Channel:
             raise Closed from None
 
     def receive(self, allowed: tuple[type[Kind], ...]) -> Kind:
-        """The next message, of one of the types in `allowed`; waits for it."""
+        """Wait for the next message, which must be of a type in `allowed`."""
         while (message := self.take(allowed)) is None:
             self.fill()
         return message
 
     def fill(self) -> None:
-        """Read what is there, waiting as long as the socket's timeout. Raises Closed at the end."""
+        """Read what has arrived, waiting up to the socket's timeout. Raises Closed at the channel's end."""
         try:
             if self._coming is None:
                 data = self.socket.recv(PIECE)
@@ -318,7 +318,7 @@ class Channel:
             allowance.spend(nbytes=count)
 
     def more(self) -> bool:
-        """Whether something has arrived that was not taken yet; the end of the channel is nothing."""
+        """Whether data has arrived that was not taken yet; the end of the channel does not count."""
         if self._buffer or self._coming:
             return True
         try:
@@ -327,10 +327,7 @@ class Channel:
             return False
 
     def take(self, allowed: tuple[type[Kind], ...]) -> Kind | None:
-        """A whole message that has arrived, or None.
-
-        Raises BadMessage for one that is not of an allowed type.
-        """
+        """The next message if all of it has arrived, else None. Raises BadMessage for another type."""
         if self._coming is None:
             self._coming = self._take_line(allowed)
         if self._coming is None or not self._all_there(self._coming[1]):
@@ -342,7 +339,7 @@ class Channel:
         return typed(_unpack(body, [decode_array(array) for array in arrays]), allowed)
 
     def _all_there(self, arrays: Sequence[np.ndarray]) -> bool:
-        """Whether all arrays have come; moves what came with the line to where it belongs."""
+        """Whether all arrays have arrived; first moves bytes that were read with the line into them."""
         while self._full < len(arrays):
             array = arrays[self._full]
             count = min(len(self._buffer), len(array) - self._filled)
@@ -356,7 +353,7 @@ class Channel:
         return True
 
     def _take_line(self, allowed: tuple[type[Kind], ...]) -> tuple[dict[str, Any], list[np.ndarray]] | None:
-        """The body of the next line and room for its arrays, None if it has not all arrived."""
+        """(body of the next line, buffers for its arrays); None if the line has not arrived completely."""
         if not self._buffer:
             return None
         rooms = [ROOM[kind] for kind in allowed]
@@ -372,7 +369,7 @@ class Channel:
             raise BadMessage(f"a message of more than {most:,} values")
         try:
             told = msgspec.convert(json.loads(line.decode("utf-8")), Envelope)
-        except (ValueError, RecursionError) as problem:  # of UTF-8, JSON and msgspec
+        except (ValueError, RecursionError) as problem:  # from UTF-8, JSON or msgspec
             raise BadMessage(f"not a message: {str(problem)[:80]}") from None
         room = ROOM[kind := _kind_of(told.body, allowed)]
         if len(line) >= room.text or not _fits(line, room.values):
@@ -383,20 +380,20 @@ class Channel:
 
 
 def serve(fd: int, allowed: tuple[type[Message], ...], handle: Callable[[Channel, Any], None]) -> None:
-    """What the main of a role does: handle one message after another, until the other end is closed."""
+    """The main loop of a role: handle one message after another, until the other end is closed."""
     channel = Channel(socket.socket(fileno=fd))
     try:
         channel.send(Ready())
         while True:
             handle(channel, channel.receive(allowed))
     except Closed:
-        os._exit(0)  # threads and atexit hooks of a student's have no say in how this ends
+        os._exit(0)  # without waiting for threads or running atexit hooks of a student's
 
 
 def _fits(line: bytes, most: int) -> bool:
-    """Whether a line of JSON holds at most so many lists, objects, numbers and texts.
+    """Whether a line of JSON holds at most `most` values (lists, objects, numbers, strings).
 
-    Each but the first follows a bracket, a comma or a colon that stands in no text.
+    Each value but the first follows a bracket, comma or colon outside of strings.
     """
     if len(line) <= most:
         return True
@@ -405,7 +402,7 @@ def _fits(line: bytes, most: int) -> bool:
 
 
 def _kind_of(body: dict[str, Any], allowed: tuple[type[Kind], ...]) -> type[Kind]:
-    """The type in `allowed` that a message's body names. Raises BadMessage where it is none of them."""
+    """The type in `allowed` that a message's body names. Raises BadMessage for any other."""
     for kind in allowed:
         if kind.__name__ == body.get("type"):
             return kind
@@ -415,18 +412,18 @@ def _kind_of(body: dict[str, Any], allowed: tuple[type[Kind], ...]) -> type[Kind
 
 
 def typed(body: dict[str, Any], allowed: tuple[type[Kind], ...]) -> Kind:
-    """The message that `body` describes. Raises BadMessage unless its name and all its fields are right."""
+    """The message that `body` describes. Raises BadMessage for a wrong type name or field."""
     kind = _kind_of(body, allowed)
     try:
         return msgspec.convert(body, kind)
-    except (msgspec.ValidationError, AttributeError) as problem:  # the latter of an array for a dict
+    except (msgspec.ValidationError, AttributeError) as problem:  # AttributeError: an array instead of a dict
         raise BadMessage(f"{kind.__name__}: {problem}") from None
 
 
 def encode(message: Message) -> list[bytes | memoryview]:
-    """The line and the arrays of one message, as bytes or, of arrays, as they lie in memory.
+    """The parts to send for one message: its line, then its arrays, whose memory is not copied.
 
-    Raises BadMessage for what is not plain data, and for more of it than the type has room for.
+    Raises BadMessage for values that are not plain data, and for a message larger than its type's ROOM.
     """
     arrays: list[list[bytes | memoryview]] = []
     body = {"type": type(message).__name__} | msgspec.structs.asdict(message)
@@ -445,9 +442,9 @@ def encode(message: Message) -> list[bytes | memoryview]:
 
 
 def decode_array(data: np.ndarray) -> np.ndarray:
-    """The array that .npy bytes hold, on the same memory.
+    """The array in .npy bytes, sharing their memory.
 
-    Raises BadMessage unless they are exactly one array of numbers.
+    data: uint8. Raises BadMessage unless it is exactly one array of bool, integer or floating-point numbers.
     """
     start = len(MAGIC) + 2
     head = data[:start].tobytes()
@@ -456,7 +453,7 @@ def decode_array(data: np.ndarray) -> np.ndarray:
     begin, start = start, start + int.from_bytes(head[-2:], "little")
     found = NPY.fullmatch(data[begin:start].tobytes())
     if not found:
-        raise BadMessage("not an array: its header gives no dtype and shape that can be")
+        raise BadMessage("not an array: its header gives no valid dtype and shape")
     try:
         dtype = np.dtype(found[1].decode("ascii"))
     except (TypeError, ValueError, SyntaxError):
@@ -464,7 +461,7 @@ def decode_array(data: np.ndarray) -> np.ndarray:
     if dtype.kind not in "biuf" or found[2] == b"True":
         raise BadMessage(f"an array of {dtype} that cannot cross")
     shape = tuple(int(size) for size in found[3].split(b",") if size)
-    # of an empty one, too: NumPy makes none of (2 ** 39, 2 ** 39, 0)
+    # checked for empty arrays as well: NumPy cannot make one of shape (2 ** 39, 2 ** 39, 0)
     if math.prod(size or 1 for size in shape) * dtype.itemsize > FROM_THE_JUDGE.arrays:
         raise BadMessage("an array of a shape that cannot be")
     if math.prod(shape) * dtype.itemsize != len(data) - start or start % dtype.itemsize:
@@ -473,7 +470,7 @@ def decode_array(data: np.ndarray) -> np.ndarray:
 
 
 def _encode_array(array: np.ndarray) -> list[bytes | memoryview]:
-    """Its header as .npy has it, and its numbers where they lie."""
+    """[the .npy header, a view of the array's memory] in C order. Raises BadMessage for other dtypes."""
     if array.dtype.kind not in "biuf":
         raise BadMessage(f"arrays of {array.dtype} do not cross")
     array = np.asarray(array, order="C")
@@ -482,7 +479,7 @@ def _encode_array(array: np.ndarray) -> list[bytes | memoryview]:
 
 @functools.lru_cache(256)
 def _header(descr: str, shape: tuple[int, ...]) -> bytes:
-    """What .npy has before the numbers of an array in C order."""
+    """The .npy header of an array in C order. descr: its dtype's .str."""
     stream = io.BytesIO()
     about = {"descr": descr, "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(stream, about)
@@ -490,7 +487,7 @@ def _header(descr: str, shape: tuple[int, ...]) -> bytes:
 
 
 def _as_json(body: dict[str, Any], arrays: list[list[bytes | memoryview]]) -> str:
-    """JSON of plain data; its arrays, as .npy, are added to `arrays`."""
+    """The JSON of plain data; arrays in it are encoded and appended to `arrays`."""
 
     def plain(value: object) -> object:
         if type(value) is np.ndarray:
@@ -502,12 +499,12 @@ def _as_json(body: dict[str, Any], arrays: list[list[bytes | memoryview]]) -> st
 
     try:
         return json.dumps(body, default=plain)
-    except (TypeError, ValueError, RecursionError) as problem:  # a key that is no text; lists in each other
+    except (TypeError, ValueError, RecursionError) as problem:  # a key that is no string; a cycle
         raise BadMessage(f"this does not cross: {problem}") from None
 
 
 def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) -> Any:
-    """What a stranger's JSON says, with its arrays: no deeper than MAX_DEPTH, no half of a character."""
+    """Received JSON with its arrays put in. Raises BadMessage if it is nested deeper than MAX_DEPTH."""
     if depth < 0:
         raise BadMessage(f"a message whose lists and objects are nested more than {MAX_DEPTH} deep")
     if isinstance(value, dict):
@@ -523,8 +520,8 @@ def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) ->
 
 
 def _whole(text: str) -> str:
-    """The text with a question mark in place of half a character.
+    """The text with lone surrogates replaced by "?".
 
-    JSON can spell such a half ("\\ud800"), and no file can hold it.
+    JSON can spell them ("\\ud800"), but they cannot be encoded into a file.
     """
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,6 +1,6 @@
-"""The role that tries to get out: `autograder doctor` and the tests run it in a real jail.
+"""The role that tries to break out: `autograder doctor` and the tests run it in a real sandbox.
 
-An attempt returns "" if nothing came of it, else what it could do.
+Each attempt returns "" if it failed, else what it could do.
 """
 
 import contextlib
@@ -22,10 +22,11 @@ NOBODY = 2**22 + 1  # one more than the highest process id
 TOPS = ("/tmp", "/root", "/home", "/work", "/var", "/mnt", "/media", "/srv", "/opt", "/run", "/etc", "/job")
 
 
-# What the grader says first on the channel. attempts: names of those to make. namespaces: the grader's, by
-# kind. canaries: paths of planted files. secret: a text in the grader's environment. abstract: name of its
-# socket. pid: its own. warplab: that folder. seconds: how long many processes may take to come to an attack.
-# limits: those of sandbox.limits. children: how many daemons are left behind.
+# The grader's first message on the channel. attempts: names of the attempts to make. namespaces: {kind: the
+# grader's}. canaries: paths of planted files. secret: a text in the grader's environment. abstract: the name
+# of its abstract socket. pid: the grader's. warplab: the package's folder. seconds: how long the processes of
+# memory_of_many may take to fill their memory. limits: as in sandbox.limits. children: how many daemons
+# `offspring` leaves behind.
 Given = dict[str, Any]
 
 
@@ -37,11 +38,11 @@ def main(folder: str, fd: int) -> None:
         raise SystemExit(f"still in the grader's {shared} namespaces: nothing is attempted outside a jail")
     answer = {name: BY_NAME[name](given, folder) for name in given["attempts"]}
     channel.sendall(json.dumps(answer).encode() + b"\n")
-    channel.recv(1)  # the grader lets go when it has seen enough
+    channel.recv(1)  # until the grader closes the channel
 
 
 def namespaces(given: Given, *_: str) -> str:
-    """Which of the grader's namespaces this process is still in."""
+    """Being in a namespace of the grader's."""
     own = {name: os.readlink(f"/proc/self/ns/{name}") for name in NAMESPACES}
     return " ".join(name for name in NAMESPACES if own[name] == given["namespaces"][name])
 
@@ -52,7 +53,7 @@ def privileges(*_: object) -> str:
     header, sets = (ctypes.c_uint32 * 2)(linux.CAPABILITY_VERSION_3, 0), (ctypes.c_uint32 * 6)()
     if linux.LIBC.capget(header, sets) or any(sets):
         found.append("holds capabilities")
-    with contextlib.suppress(OSError):  # one past the last that this kernel knows
+    with contextlib.suppress(OSError):  # past the last capability that this kernel knows
         found += [
             f"may gain capability {one}" for one in range(64) if linux.prctl(linux.PR_CAPBSET_READ, one)
         ]
@@ -62,9 +63,9 @@ def privileges(*_: object) -> str:
 
 
 def system_calls(*_: object) -> str:
-    """Calls that the filter must refuse at once.
+    """System calls that the filter must refuse with EPERM.
 
-    With these arguments a kernel that did look at them would fail in another way.
+    With these arguments an unfiltered kernel would fail with another error.
     """
     libc = ctypes.CDLL(None, use_errno=True)
     calls = {
@@ -107,7 +108,7 @@ def _reached(what: str, name: str) -> list[str]:
 
 
 def reading(given: Given, _: str) -> str:
-    """Reading what was planted outside: by its path, or, where its name is unique, by looking everywhere."""
+    """Reading planted files: by path, and canaries, whose names are unique, also by searching everywhere."""
     found: list[str] = []
     for path in given["canaries"]:
         try:
@@ -123,7 +124,7 @@ def reading(given: Given, _: str) -> str:
 
 
 def secrets(given: Given, _: str) -> str:
-    """The grader's environment, another process's environment or memory, a descriptor that was left open."""
+    """Reading the grader's environment, another process's environment or memory, an inherited descriptor."""
     found = [name for name, value in os.environ.items() if given["secret"] in value]
     for pid in filter(str.isdigit, os.listdir("/proc")):
         if int(pid) == os.getpid():
@@ -147,7 +148,7 @@ def processes(given: Given, _: str) -> str:
     seen = [name for name in os.listdir("/proc") if name.isdigit()]
     if len(seen) > 2:  # itself and process 1
         found.append("sees other processes")
-    if str(given["pid"]) not in seen:  # the grader may be process 1 of a container, as another is in here
+    if str(given["pid"]) not in seen:  # in a container the grader may be process 1, a number also used here
         with contextlib.suppress(OSError):
             os.kill(given["pid"], 0)
             found.append(f"could signal {given['pid']}")
@@ -159,7 +160,7 @@ def writing(given: Given, folder: str) -> str:
     found: list[str] = []
     system = ("/", "/usr", "/etc", "/proc/sys/kernel", "/sys", "/dev")
     for place in (*system, folder, sys.prefix, given["warplab"]):
-        if place.startswith("/tmp/"):  # of a course below it: what is above its files is private
+        if place.startswith("/tmp/"):  # a course installed below /tmp: folders above it are private here
             continue
         try:
             Path(place, "written").write_text("x")
@@ -185,7 +186,7 @@ def landlock(*_: object) -> str:
 
 
 def forks(given: Given, _: str) -> str:
-    """More processes than the limit."""
+    """Forking more processes than the limit."""
     children: list[int] = []
     try:
         while len(children) <= given["limits"]["processes"]:
@@ -203,7 +204,7 @@ def forks(given: Given, _: str) -> str:
 
 
 def disk(given: Given, folder: str) -> str:
-    """More on disk than the limit, in many files."""
+    """Writing more than the limit, in many files."""
     written, block = 0, bytes(1 << 20)
     most = given["limits"]["disk_mib"]
     try:
@@ -219,7 +220,7 @@ def disk(given: Given, folder: str) -> str:
 
 
 def one_file(given: Given, folder: str) -> str:
-    """One file over its limit, sparse so that no disk is needed."""
+    """Making one file larger than the limit, sparse so that no disk is needed."""
     file = Path(folder, "home", "sparse")
     try:
         with open(file, "wb") as handle:
@@ -232,7 +233,7 @@ def one_file(given: Given, folder: str) -> str:
 
 
 def memory(given: Given, _: str) -> str:
-    """More memory in one process than the limit."""
+    """Allocating more memory in one process than the limit."""
     try:
         block = bytearray(given["limits"]["memory_mib"] << 20)
         return f"allocated {len(block) >> 20} MiB, the limit is {given['limits']['memory_mib']} MiB"
@@ -241,9 +242,9 @@ def memory(given: Given, _: str) -> str:
 
 
 def memory_of_many(given: Given, _: str) -> str:
-    """Twelve processes with an eighth of the limit each, written to; killed if all is well.
+    """Twelve processes that each fill an eighth of the limit; the job should be killed for it.
 
-    An eighth, because what a process was forked with counts against its own limit.
+    Only an eighth, since the memory that a process was forked with counts towards its own limit.
     """
     import mmap
 
@@ -264,18 +265,18 @@ def memory_of_many(given: Given, _: str) -> str:
             told.recv(1)
         except TimeoutError:
             return f"not tried: in {given['seconds']:g} s only {came} of twelve processes had their memory"
-    signal.sigtimedwait([], 2)  # a keeper looks ten times a second
+    signal.sigtimedwait([], 2)  # the keeper checks ten times a second
     limit = given["limits"]["memory_mib"]
     return f"twelve processes wrote {limit * 3 // 2} MiB, the limit is {limit} MiB"
 
 
 def offspring(given: Given, _: str) -> str:
-    """Leave children behind: forked twice, deaf to SIGTERM, in own process groups, with the channel open."""
+    """Leaving daemons behind: forked twice, ignoring SIGTERM, in own process groups, with an open channel."""
     for _child in range(given["children"]):
         if os.fork() == 0:
             os.setpgid(0, 0)
             if os.fork():
-                os._exit(0)  # the one that goes on has no parent but process 1
+                os._exit(0)  # so that process 1 becomes the child's parent
             for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
                 signal.signal(number, signal.SIG_IGN)
             while True:

@@ -1,4 +1,4 @@
-"""How much processor time the processes of a jail have used, those that have ended included."""
+"""The processor time that the processes of a jail have used, including ended ones."""
 
 import os
 
@@ -6,16 +6,16 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 class ProcessorTime:
-    """Of all processes of a pid namespace. proc: its /proc, as seen from here.
+    """The processor time of all processes of a pid namespace. proc: its /proc, as seen by this process.
 
-    A process counts while it lives, and afterwards with the parent that waited for it: process 1 waits for
-    orphans. One that nobody waits for counts as it was when it was last seen.
+    A living process counts by itself, an ended one in the total of the parent that waited for it (process 1
+    for orphans). One that nobody has waited for counts with its value when it was last seen.
     """
 
     def __init__(self, proc: str) -> None:
         self.proc = proc
         self._unwaited = 0
-        # (id, when it began) -> ticks: all, waited for
+        # {(pid, start time): (ticks in all, ticks of children that it waited for)}
         self._seen: dict[tuple[str, int], tuple[int, int]] = {}
 
     def seconds(self) -> float:
@@ -23,13 +23,13 @@ class ProcessorTime:
         seen: dict[tuple[str, int], tuple[int, int]] = {}
         try:
             names = os.listdir(self.proc)
-        except OSError:  # as in held_memory: it ended with its process 1
+        except OSError:  # the namespace has just ended
             names = []
         for name in filter(str.isdigit, names):
             try:
                 with open(f"{self.proc}/{name}/stat", "rb") as file:
                     fields = file.read().rpartition(b")")[2].split()
-            except OSError:  # it has just gone
+            except OSError:  # the process has just ended
                 continue
             ticks = list(map(int, fields[11:15]))
             seen[name, int(fields[19])] = sum(ticks), sum(ticks[2:])

@@ -1,10 +1,9 @@
-"""A seccomp filter: the system calls of system_calls.yml are allowed, all others refused before the kernel
-looks at them.
+"""A seccomp filter that allows the system calls of system_calls.yml and refuses all others.
 
-A list of permissions, started from the container world's. It is compiled here: the Python binding of
-libseccomp that PyPI has (pyseccomp) was last released in 2021 and needs the system's library. A call costs a
-binary search through the allowed ranges; from Linux 5.11 on the kernel keeps the answers that do not depend
-on arguments in a bitmap, and the filter is not run for them at all.
+The list began as that of container engines. The filter is compiled here, as the Python binding of libseccomp
+on PyPI (pyseccomp) was last released in 2021 and needs the system's library. It finds a call by binary search
+through the allowed ranges; from Linux 5.11 on the kernel caches verdicts that do not depend on arguments in a
+bitmap and does not run the filter for them.
 """
 
 import ctypes
@@ -21,14 +20,14 @@ import yaml
 from autograder.sandbox.linux import MACHINE, prctl
 
 PR_SET_SECCOMP, MODE_FILTER = 22, 2
-MACHINES = ("x86_64", "aarch64")  # the columns of the data file
+MACHINES = ("x86_64", "aarch64")  # the columns of system_calls.yml
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-YOUNG = 424  # from this number on (Linux 5.1) programs take "no such call" for an older kernel's answer
+YOUNG = 424  # calls from this number on (Linux 5.1) are refused with ENOSYS, for which programs fall back
 LOAD, AND, GO, RETURN = 0x20, 0x54, 0x05, 0x06  # BPF_LD|W|ABS, BPF_ALU|AND|K, BPF_JMP|JA, BPF_RET
-# BPF_JMP|JEQ, JGE: jump over the first number of instructions if so, else the other
+# BPF_JMP|JEQ, JGE: skip the first number of instructions if the test holds, else the second number
 EQUAL, AT_LEAST = 0x15, 0x35
-NUMBER, ARCH, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; an argument's low word stands first
-ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # the last one with an error's number
+NUMBER, ARCH, ARGUMENTS = 0, 4, 16  # offsets in struct seccomp_data; an argument's low word comes first
+ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000  # REFUSE is combined with an error number
 
 Instruction = tuple[int, int, int, int]
 
@@ -39,14 +38,14 @@ class FilterProgram(ctypes.Structure):
 
 @functools.cache
 def calls() -> dict[str, Any]:
-    """The data file: "always", "gpu" and "conditional" are {name: numbers}, the others {name: conditions}."""
+    """system_calls.yml: "always", "gpu", "conditional" are {name: numbers}, the others {name: conditions}."""
     return yaml.safe_load(Path(__file__).with_name("system_calls.yml").read_text(encoding="utf-8"))
 
 
 def verdicts(gpu: bool) -> dict[int, list[Instruction]]:
-    """{number: what the filter does with that call on this machine}, for every call that is not refused.
+    """{number of a call on this machine: code that decides about it}, for every call that may be allowed.
 
-    Raises ValueError on a machine that the data file has no numbers for.
+    Raises ValueError on a machine that system_calls.yml has no numbers for.
     """
     column = MACHINES.index(MACHINE)
     names: dict[str, list[int | None]] = calls()["always"] | calls()["conditional"]
@@ -65,17 +64,17 @@ def answer(verdict: int) -> list[Instruction]:
 
 
 def refusal(number: int) -> list[Instruction]:
-    """Refuse the call of this number: EPERM, or for a young one ENOSYS."""
+    """Code that refuses the call of this number with EPERM, or from YOUNG on with ENOSYS."""
     return answer(REFUSE | (errno.ENOSYS if number >= YOUNG else errno.EPERM))
 
 
 def held(
     conditions: Sequence[tuple[int, int, Sequence[int]]], otherwise: int = errno.EPERM
 ) -> list[Instruction]:
-    """Allow a call if for every (argument, mask, values) the masked argument is one of the values.
+    """Code that allows a call if for every (argument, mask, values) the masked argument is one of the values.
 
-    otherwise: the error that it ends with if not. For a futex that is EAGAIN, "look at its value again": with
-    any other glibc ends the process that joins a thread.
+    otherwise: the error of a refused call. For futex it is EAGAIN, "look at the value again": with any other,
+    glibc aborts a process that joins a thread.
     """
     code: list[Instruction] = []
     for argument, mask, values in conditions:
@@ -97,7 +96,7 @@ def program(gpu: bool) -> bytes:
 
 
 def search(ranges: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]:
-    """A binary search: of sorted (first number, code), the code of the last not above the call's number."""
+    """Code for a binary search in sorted (first number, code): runs the last not above the call's number."""
     if len(ranges) == 1:
         return ranges[0][1]
     middle = len(ranges) // 2
@@ -108,7 +107,7 @@ def search(ranges: Sequence[tuple[int, list[Instruction]]]) -> list[Instruction]
 def install(gpu: bool) -> None:
     """Filter this process and all its children from now on. Needs no_new_privs.
 
-    gpu: with the calls that a GPU's driver makes. Raises OSError where the kernel has no seccomp.
+    gpu: also allow the calls that a GPU's driver makes. Raises OSError where the kernel has no seccomp.
     """
     code = program(gpu)
     filter_ = FilterProgram(len(code) // 8, code)

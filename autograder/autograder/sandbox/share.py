@@ -1,9 +1,9 @@
-"""A job is one share of the processors, however many of its threads are busy.
+"""Gives every job one fair share of the processors, however many of its threads are busy.
 
-The kernel sees to it where each job has a cgroup, or where sessions have shares of their own (autogroup: each
-worker is the only session of its jail). Elsewhere it shares out by thread, and a hundred busy threads would
-leave a neighbour a hundredth. Each step of nice takes a fifth off a thread's weight, so process 1 of a jail
-raises it until all of them weigh about as much as one; the last step, 19, is reached by 36.
+The kernel does this where each job has a cgroup, or where sessions have their own shares (autogroup: each
+worker is its jail's only session). Elsewhere it shares by thread, and a hundred busy threads would leave a
+neighbour a hundredth. A step of nice takes a fifth off a thread's weight, so process 1 of a jail raises nice
+until all threads together weigh about as much as one. Its maximum, 19, is reached with 36 busy threads.
 """
 
 import math
@@ -16,16 +16,17 @@ from autograder.sandbox import cgroup
 
 LAST, STEP = 19, 1.25
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
-AT_RISK = (  # 128 threads at the last step weigh 3.7 times as much as one as it starts
+AT_RISK = (  # 128 threads at nice 19 weigh 3.7 times as much as one thread of a new job
     "the processors are shared out by thread here: a submission with a hundred busy processes gets up to "
     "four times what each of its neighbours gets, and their answers may run into the time limit"
 )
 
 
 def evens_out(student: int, nice: int) -> Callable[..., None]:
-    """What process 1 of a jail calls often. nice: of the student's processes as they start.
+    """A signal handler for process 1 of a jail that adapts nice to the number of busy threads.
 
-    Nobody but the machine's root can take it back, so that it holds to the end of the jail.
+    student: the uid of the jail's processes. nice: their initial value. It is only ever raised, since
+    lowering it needs the machine's root.
     """
 
     def even_out(*_: object) -> None:
@@ -33,15 +34,15 @@ def evens_out(student: int, nice: int) -> Callable[..., None]:
         wanted = min(LAST, start + math.ceil(math.log(max(busy(), 1), STEP)))
         if wanted > nice:
             nice = wanted
-            with suppress(OSError):  # of one that is there already, or has just ended
-                os.setpriority(os.PRIO_USER, student, nice)  # in this pid namespace, and in no other
+            with suppress(OSError):  # a process has just ended, or is at this value already
+                os.setpriority(os.PRIO_USER, student, nice)  # reaches processes of this pid namespace only
 
     start = nice
     return even_out
 
 
 def busy(proc: str = "/proc") -> int:
-    """How many threads of a pid namespace run, or wait for a processor; without process 1."""
+    """The number of threads in a pid namespace that run or wait for a processor, without process 1."""
     found = 0
     with suppress(OSError):
         for pid in filter(str.isdigit, os.listdir(proc)):
@@ -60,9 +61,9 @@ def _runs(stat: str) -> bool:
 
 
 def at_risk(mount: Path = cgroup.MOUNT, setting: Path = AUTOGROUP, proc: Path = Path("/proc/self")) -> str:
-    """What to expect, and what to do, where the kernel does not share out by job; "" where it does.
+    """A warning with the next step where the kernel does not share processors by job; "" where it does.
 
-    Sessions have shares only outside every cgroup that the processors are shared out to.
+    Autogroup works only for processes outside every cgroup with a cpu controller.
     """
     if cgroup.name() == "cgroup":
         return ""

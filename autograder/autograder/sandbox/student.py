@@ -1,7 +1,7 @@
-"""The process that runs student code.
+"""The process that runs a student's Python.
 
-It knows cells and questions: no task, no expected value, no score, no other submission. `main(folder, fd)`
-serves the grader on the socket `fd` until the other end is closed.
+It receives cells and questions; it knows no task, expected value, score or other submission. `main(folder,
+fd)` serves the grader on the socket `fd` until the other end is closed.
 """
 
 import linecache
@@ -45,12 +45,12 @@ def main(folder: str, fd: int) -> None:
 
 
 def ungraded(name: str, submission: object, plan: object = None, rubric: str | None = None) -> float:
-    """In place of warplab.check.grade: where a submission is judged, its own calls count and cost nothing."""
+    """Replaces warplab.check.grade: a notebook's own checks do nothing while it is judged."""
     return 0.0
 
 
 def unasked(*asked: object, **named: object) -> None:
-    """In place of warplab.check.puzzle, predict and climb: nobody reads here what they say."""
+    """Replaces warplab.check.puzzle, predict and climb, whose output nobody reads while judging."""
 
 
 def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
@@ -67,13 +67,13 @@ def execute(cell: Cell, namespace: dict[str, Any]) -> str | None:
                 exec(compile(source, name, "exec"), namespace)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # SystemExit in a cell ends the cell in Jupyter too, not the notebook
+    except BaseException as error:  # also SystemExit: as in Jupyter, it ends only the cell
         return crossing.explain(error)
     return None
 
 
 def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> Answer | Failure | Missing:
-    """Answer, Failure or Missing for one Question; meanwhile the student's code may Call."""
+    """Answer one Question with the student's code, which may send Calls over the channel meanwhile."""
     names = question.entry, question.plan_entry
     missing = next((name for name in names if name and name not in namespace), None)
     if missing:
@@ -90,7 +90,7 @@ def answer(question: Question, namespace: dict[str, Any], channel: Channel) -> A
             return Answer(kind.answer(question.data, names, namespace[question.entry], plan, call))
     except Closed:
         raise
-    except BaseException as error:  # a student's SystemExit is a mistake, not an order to this program
+    except BaseException as error:  # also SystemExit: it must not end this process
         return Failure(crossing.explain(error))
 
 

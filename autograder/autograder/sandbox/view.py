@@ -1,7 +1,7 @@
-"""What a jailed process can see: Python, the libraries, warplab, a few devices, an empty home.
+"""The file system of a sandboxed process: Python, libraries, warplab, a few devices, an empty home.
 
-Everything else does not exist for it. `visible()` lists it; `build()` makes it, from inside fresh namespaces.
-All that can be written is one tmpfs of a fixed size.
+Nothing else exists for it. `visible()` lists the contents; `build()` mounts them, inside new namespaces. The
+only writable part is one tmpfs of a fixed size.
 """
 
 import importlib.util
@@ -20,19 +20,19 @@ LINKS = {
     "/dev/stdout": "/proc/self/fd/1",
     "/dev/stderr": "/proc/self/fd/2",
 }
-# not /dev/zero, whose shared mappings are memory that stays when no process maps it any more
+# not /dev/zero: memory of its shared mappings can outlive the processes that map it
 DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 LINKER = ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives")
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", *LINKER)
-# how many cores there are; what stands beside them counts what all processes of the machine do
+# how many cores there are; other files in that folder show what all processes of the machine do
 PROCESSORS = tuple(f"/sys/devices/system/cpu/{name}" for name in ("online", "possible", "present"))
-# Of NVIDIA's devices what its Container Toolkit passes for `compute`: cards, control, unified memory, MIG's
-# capabilities; on WSL2 the one that stands for them all. Not nvidia-modeset and nvidia-drm, which drive
-# displays. The driver's libraries are in SYSTEM or LD_LIBRARY_PATH.
+# The devices that NVIDIA's Container Toolkit passes for `compute`: cards, control, unified memory, MIG's
+# capabilities; on WSL2 the single device dxg. Not nvidia-modeset and nvidia-drm, which drive displays. The
+# driver's libraries are in SYSTEM or LD_LIBRARY_PATH.
 GPU_DEVICES = ("nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "nvidia-uvm-tools", "nvidia-caps", "dxg")
 PCI = ("/sys/bus/pci", "/sys/devices")  # where the CUDA driver looks for its cards
-COURSE = importlib.util.find_spec("warplab")  # found and not imported: a reader's warm parent is small
-assert COURSE is not None and COURSE.origin is not None  # it is installed with us
+COURSE = importlib.util.find_spec("warplab")  # not imported, to keep the reader's warm parent small
+assert COURSE is not None and COURSE.origin is not None  # it is installed together with this package
 WARPLAB = Path(COURSE.origin).parent
 MAX_FILES = 20_000
 NAMES = {
@@ -42,47 +42,44 @@ NAMES = {
 
 
 def visible(gpu: bool) -> list[str]:
-    """Folders, files and links that the jail shows read-only at their own paths, sorted, nothing nested.
+    """Folders, files and links that the jail shows read-only at their own paths; sorted, none inside another.
 
-    Of autograder nothing, because the warm parent has imported all that a worker needs.
+    autograder is not among them, as the warm parent has imported all that a worker needs.
     """
     libraries = os.environ.get("LD_LIBRARY_PATH", "").split(":")
     wanted = [sys.prefix, sys.base_prefix, *SYSTEM, str(WARPLAB), *libraries]
     wanted += PCI if has_gpu(gpu) else PROCESSORS
     there = {os.path.normpath(path) for path in wanted if path.startswith("/") and os.path.lexists(path)}
-    there |= {os.path.realpath(path) for path in there}  # an environment may be a link to one
+    there |= {os.path.realpath(path) for path in there}  # a virtual environment may be a symbolic link
     paths = sorted(there - {"/", *WRITABLE})
     return [path for path in paths if not any(path.startswith(f"{other}/") for other in paths)]
 
 
 def readable(gpu: bool) -> list[str]:
-    """Folders whose files a jailed process may open; of /proc it sees the names and links alone.
+    """Folders whose files a jailed process may open. In /proc it may only list names and read links.
 
-    The files there tell what all processes of the machine have in common: numbers that are given to each
-    eventfd, and which pages of a library another one has mapped. NVIDIA's driver reads there.
+    The files of /proc reveal things shared by all processes of the machine, such as the ids of eventfds and
+    which pages of a library others have mapped. With a GPU they may be opened, as NVIDIA's driver reads them.
     """
     return [f"/{name}" for name in os.listdir("/") if name != "proc" or has_gpu(gpu)]
 
 
 def gpu_devices() -> list[str]:
-    """The device files, and MIG's folder of them, that a process needs for CUDA on this machine."""
+    """The device files, and MIG's folder of device files, that CUDA needs on this machine."""
     return sorted(str(path) for pattern in GPU_DEVICES for path in DEV.glob(pattern))
 
 
 def has_gpu(gpu: bool) -> bool:
-    """Whether a process that may have the machine's GPU, gpu, finds one."""
+    """Whether a process has a GPU: it may use one (gpu), and the machine has one."""
     return gpu and bool(gpu_devices())
 
 
 def cuda_obstacle() -> str:
-    """What would keep a jailed process from CUDA on a machine that has a GPU, as a clause with the next step.
-
-    It is "" if nothing is seen.
-    """
+    """What would keep a jailed process from using this machine's GPU, with the next step; "" for nothing."""
     if not any(DEV.glob("nvidia[0-9]*")):
         return ""
     if missing := [str(DEV / name) for name in ("nvidiactl", "nvidia-uvm") if not (DEV / name).exists()]:
-        # a setuid program makes them when somebody first uses the driver, and a jailed process may run none
+        # a setuid program makes them when the driver is first used; a jailed process cannot run one
         return f"{' and '.join(missing)} does not exist yet: run `nvidia-modprobe -u -c 0`"
     for path in gpu_devices():
         if _is_closed(path) and os.geteuid() == 0:
@@ -94,7 +91,7 @@ def cuda_obstacle() -> str:
 
 
 def _is_closed(path: str) -> bool:
-    """Whether a device file keeps users out who are neither its owner nor in its group."""
+    """Whether a device file refuses users who are neither its owner nor in its group."""
     return not os.path.isdir(path) and os.stat(path).st_mode & 0o006 != 0o006
 
 
@@ -104,10 +101,9 @@ def devices(gpu: bool) -> list[str]:
 
 
 def driven(gpu: bool) -> list[str]:
-    """What a jailed process may write and control beside its own files: its devices.
+    """Files that a jailed process may write and control besides its own: devices, and with a GPU /proc.
 
-    With a GPU also what /proc lets its user write there: CUDA's driver names its threads in
-    /proc/self/task/<thread>/comm, and cuInit fails where it cannot.
+    CUDA's driver names its threads in /proc/self/task/<thread>/comm, and cuInit fails if it cannot.
     """
     return [*devices(gpu), *(["/proc"] if has_gpu(gpu) else [])]
 
@@ -118,13 +114,13 @@ def covered() -> list[str]:
 
 
 def build(disk_mib: int, student: int, gpu: bool) -> None:
-    """Make the view and move into it.
+    """Mount the jail's file system and make it the root. Raises OSError.
 
-    student: the uid (and gid) that owns what is writable. Runs as process 1 of new mount and pid namespaces;
-    raises OSError.
+    disk_mib: size of the writable tmpfs. student: the uid and gid that owns it. gpu: whether to pass in the
+    GPU's devices. To be called by process 1 of new mount and pid namespaces.
     """
     linux.mount("none", "/", "", linux.MS_REC | linux.MS_PRIVATE)
-    trees: list[tuple[str, int | str]] = []  # a descriptor of mounts, or where a link leads
+    trees: list[tuple[str, int | str]] = []  # (path, descriptor of detached mounts or a link's target)
     for path in visible(gpu):
         if os.path.islink(path):
             trees.append((path, os.readlink(path)))
@@ -138,7 +134,7 @@ def build(disk_mib: int, student: int, gpu: bool) -> None:
         trees.append((path, tree))
     is_folder = {path: os.path.isdir(path) for path, _ in trees}
 
-    root = "/tmp"  # any folder will do: only this process's namespace sees what is put over it
+    root = "/tmp"  # any folder will do: what is mounted over it is seen in this namespace only
     size = f"size={disk_mib}m,nr_inodes={MAX_FILES},mode=755"
     linux.mount("tmpfs", root, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, size)
     for path, tree in trees:
@@ -163,7 +159,7 @@ def build(disk_mib: int, student: int, gpu: bool) -> None:
     for path, target in LINKS.items():
         os.symlink(target, root + path)
     os.mkdir(f"{root}/proc")
-    # of /proc the processes alone: the rest counts what happens on the machine, and jails could talk by it
+    # only the processes of /proc: the rest shows the whole machine's activity, a channel between jails
     options = "" if has_gpu(gpu) else "subset=pid"
     linux.mount("proc", f"{root}/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC, options)
     for path in WRITABLE:

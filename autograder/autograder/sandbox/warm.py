@@ -1,7 +1,7 @@
-"""What the warm parent does before its first notebook with kernels, so that no such notebook has to.
+"""Importing this module warms up the compiler and the engine, once for all notebooks with kernels.
 
-The first use of a compiler costs more than the next hundred. Importing this module is that first use, and a
-class without kernels is spared it.
+The first use of a compiler takes longer than the next hundred. The warm parent imports this module before the
+first notebook with kernels; a class without kernels never pays for it.
 """
 
 from typing import Any
@@ -12,16 +12,13 @@ from numba import float32
 
 import warplab
 
-cuda: Any = numba.cuda  # it has no types
+cuda: Any = numba.cuda  # numba has no type annotations
 TILE = 4
 
 
 @cuda.jit
 def everyday(a: np.ndarray, b: int, out: np.ndarray) -> None:
-    """A little of what students' kernels are made of.
-
-    So its typing rules, its lowering and its opcodes are loaded.
-    """
+    """A kernel with the usual parts of students' kernels: loads their typing rules, lowering and opcodes."""
     tile = cuda.shared.array((TILE, TILE), float32)
     col, row = cuda.grid(2)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
@@ -41,10 +38,7 @@ def everyday(a: np.ndarray, b: int, out: np.ndarray) -> None:
 
 
 def everyday_kernel() -> None:
-    """Compile and run it on the engine.
-
-    Only where there is no CUDA device: a process that has used one can no longer fork.
-    """
+    """Compile and run `everyday` on the engine; not on a CUDA device, after whose use no process can fork."""
     if warplab.device().kind == "simt":
         a = np.ones((6, 6), np.float32)
         warplab.profile(everyday[(2, 2), (TILE, TILE)], a, 3, np.zeros_like(a))

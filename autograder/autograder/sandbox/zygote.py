@@ -1,9 +1,9 @@
 """The warm parent: `python -m autograder.sandbox.zygote FD [ROLE...]`.
 
-It has imported what the workers of its roles need, and forks one keeper per job. It holds nothing to steal:
-it is started with a clean environment and without descriptors but its socket, never sees a submission, a seed
-or an expected value, and never initialises CUDA. A message on the socket is one job as JSON, which names what
-it will import, with two descriptors: the worker's channel and the lifeline. When the socket closes it ends.
+It has imported what the workers of its roles need, and forks one keeper per job. It has no secrets: it starts
+with a clean environment and no descriptor but its socket, never sees a submission, a seed or an expected
+value, and never initialises CUDA. A message on the socket is one job (JailedJob) as JSON, with two
+descriptors: the worker's channel and the lifeline. It exits when the socket closes.
 """
 
 import contextlib
@@ -27,26 +27,26 @@ from autograder.sandbox.job import JailedJob
 from autograder.sandbox.keeper import keep
 from autograder.sandbox.launcher import OFTEN, ROLES
 
-# Host uids for jobs when root grades, one for each running job: the kernel's limits count per uid, and two
-# jobs never share a count. Between the ids of adduser and systemd and those of containers; where only 16-bit
+# Host uids for jobs when root grades, a different one for each running job, since the kernel's limits count
+# per uid. The range lies between the ids of adduser and systemd and those of containers; where only 16-bit
 # ids are mapped, as in a container, between those of adduser and of systemd.
 HOST_IDS, FEW_HOST_IDS = range(70_000, 80_000), range(61_000, 61_184)
 IDS_IN_USE = "/run/autograder-ids"
 PATIENCE = 20.0
-TRIED: set[str] = set()  # modules of OFTEN that were imported, or could not be
+TRIED: set[str] = set()  # modules of OFTEN whose import was tried, with or without success
 
 
 def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
-    """Take jobs until the other end of the socket is gone. broken: {module: why no job can have it}."""
+    """Start jobs until the other end of the socket closes. broken: {role's module: why it cannot run}."""
     linux.prctl(linux.PR_SET_DUMPABLE, 0)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's business
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the grader
     settle()
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 2)
         if not data:
             return
         reap()
-        job = msgspec.convert(json.loads(data), JailedJob)  # JSON keeps bytes of PATH that are no text
+        job = msgspec.convert(json.loads(data), JailedJob)  # json keeps surrogate escapes in PATH
         channel, lifeline = descriptors
         prepare(job.imports)
         if job.module in broken:
@@ -61,16 +61,16 @@ def serve(control: socket.socket, broken: Mapping[str, str]) -> None:
 
 
 def reap() -> None:
-    """Take leave of the keepers that have ended, so that their time counts as the grader's."""
+    """Wait for keepers that have ended, so that their processor time counts as the grader's."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
 
 
 def prepare(modules: Iterable[str]) -> None:
-    """Import what the jobs from now on need, as far as it is of OFTEN and can be imported.
+    """Import those of `modules` that are in OFTEN and new, for all later jobs.
 
-    If it cannot, a student's own import tells why.
+    An error is ignored: the student's own import will raise it again.
     """
     fresh = set(modules) & set(OFTEN.values()) - TRIED
     TRIED.update(fresh)
@@ -78,30 +78,27 @@ def prepare(modules: Iterable[str]) -> None:
         with contextlib.suppress(Exception):
             importlib.import_module(name)
     if fresh:
-        look_around()
+        detect_processor()
         settle()
 
 
-def look_around() -> None:
-    """Have libraries look at the machine that do so when they are first used.
+def detect_processor() -> None:
+    """Make libraries detect the processor now, which they otherwise do at their first use.
 
-    Behind the walls they find no processor, and fail or take slow code with other roundings.
+    In the sandbox they would not find it, and fail or choose slow code that rounds differently.
     """
     if "torch" in sys.modules:
         sys.modules["torch"].zeros(1).half().float()
 
 
 def settle() -> None:
-    """Make what is here cheap to fork, and to leave alone: the children's collections pass over it."""
+    """Collect garbage and freeze what is left, so that collections in children do not touch shared pages."""
     gc.collect()
     gc.freeze()
 
 
 def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -> None:
-    """Fork the keeper of one job, and write its id maps.
-
-    Only a process outside its user namespace may do that.
-    """
+    """Fork the keeper of one job, and write the id maps of its user namespace, which only we may do."""
     mine, mapper = socket.socketpair()
     with mine, mapper, lent_id(job) as host_id:
         keeper = os.fork()
@@ -121,9 +118,9 @@ def start(job: JailedJob, channel: int, lifeline: int, control: socket.socket) -
 
 @contextlib.contextmanager
 def lent_id(job: JailedJob) -> Generator[int | None, None, None]:
-    """A host id that no other running job has, None where none is needed or free.
+    """A host uid that no other running job has; None where none is needed or free.
 
-    A lock in a file holds it. The keeper inherits the lock and keeps it to its end, also past ours.
+    It is reserved by a lock in a file, which the keeper inherits and holds until it ends.
     """
     if not job.jailed or os.geteuid() != 0:
         yield None
@@ -136,14 +133,14 @@ def lent_id(job: JailedJob) -> Generator[int | None, None, None]:
 
 
 def host_ids() -> range:
-    """The ids to choose from."""
+    """The host uids to choose from, as far as this user namespace maps them."""
     spans = (map(int, line.split()) for line in Path("/proc/self/uid_map").read_text().splitlines())
     enough = any(first <= HOST_IDS.start and first + length >= HOST_IDS.stop for first, _, length in spans)
     return HOST_IDS if enough else FEW_HOST_IDS
 
 
 def locked(file: int, number: int) -> bool:
-    """Lock byte `number` of a file for as long as this opening of it lasts; False where another has it."""
+    """Lock byte `number` of an open file until it is closed everywhere; False if another holds the lock."""
     try:
         fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, number, 1, 0))
     except BlockingIOError:
@@ -152,9 +149,9 @@ def locked(file: int, number: int) -> bool:
 
 
 def write_maps(pid: int, student: int, host_id: int | None) -> bytes:
-    """Give a new user namespace its ids. Returns what the keeper is told: b"mapped", or why not.
+    """Write the id maps of process `pid`'s user namespace. Returns b"mapped", or why it failed.
 
-    Root keeps 0 for the keeper and gives the student host_id, which owns nothing outside.
+    Run by root, 0 stays 0 for the keeper, and the student gets host_id, which owns no file outside.
     """
     process = Path(f"/proc/{pid}")
     try:
@@ -177,7 +174,7 @@ def write_maps(pid: int, student: int, host_id: int | None) -> bytes:
 
 
 def warm_up(roles: Iterable[str] = ()) -> dict[str, str]:
-    """Import what workers need, of some roles or, if none is named, of all.
+    """Import the modules of some roles (default: all) and compile the seccomp filters.
 
     Returns {module of a role: why it cannot be imported}.
     """

@@ -1,7 +1,7 @@
-"""`autograder similar`: answers that are more alike than independent ones are. For a person, never points.
+"""`autograder similar`: finds answers more alike than independent ones are. A person decides; no points move.
 
-tokens       a program without what a copyist changes
-pairs        how alike two answers are, what was given taken off
+tokens       a program's tokens without what a copyist would change
+pairs        the similarity of two answers, without the code that both were given
 measured.yml the threshold, and the measurement that it comes from
 compared     the groups of a graded class, as a table and as a page with both texts
 """

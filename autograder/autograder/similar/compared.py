@@ -1,4 +1,4 @@
-"""The pairs of a graded class: found in the notebooks that the judge wrote, shown with both texts."""
+"""The similar pairs of a graded class, from the judged notebooks, and the page that shows both texts."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,18 +9,18 @@ from typing import Any
 from autograder.layout import Assignment, first_lines
 from autograder.report.page import judged_notebooks
 from autograder.results import write_atomic
-from autograder.similar.pairs import Pair, own, pairs, threshold
+from autograder.similar.pairs import Pair, own_shingles, pairs, threshold
 from autograder.similar.tokens import lines_of, shingles
 from warplab.rendering import render
 
 OWN_CELLS = "cells of their own"
-MOST_SHOWN, MOST_TOLD = 50, 500  # pairs whose texts stand on the page, pairs in its table
+MOST_SHOWN, MOST_TOLD = 50, 500  # pairs whose texts are on the page, pairs in its table
 
 
 def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]]:
-    """{cell: {student: text}} of the code that students wrote. UserError where nothing is graded.
+    """{cell: {student: text}} of the code that students wrote. Raises UserError where nothing is graded.
 
-    What somebody wrote into further cells, and only calls in an answer, stands under OWN_CELLS.
+    Code in cells that a student added is under OWN_CELLS.
     """
     found: dict[str, dict[str, str]] = {
         name: {}
@@ -38,7 +38,7 @@ def answers_of(assignment: Assignment, grades: Path) -> dict[str, dict[str, str]
 
 
 def given_in(assignment: Assignment, cell: str) -> str:
-    """The code that came with the notebook: the cell's stub, or all stubs, and the given cells."""
+    """The code that was released for a cell: its stub (for OWN_CELLS all stubs), and the given cells."""
     stubs = [spec.source for name, spec in assignment.cells.items() if cell in (name, OWN_CELLS)]
     return "\n".join([*stubs, *sorted(assignment.given())])
 
@@ -55,25 +55,25 @@ def similar_answers(assignment: Assignment, grades: Path, at_least: float | None
 
 
 @dataclass(frozen=True)
-class Alike:
-    """Students whose answers are linked by pairs, also over others: copies of one answer are one group."""
+class SimilarGroup:
+    """Students linked by similar pairs, directly or through others, such as all copies of one answer."""
 
     students: tuple[str, ...]
     pairs: tuple[Pair, ...]
 
     @property
     def most(self) -> float:
-        """The similarity of the pair that is most alike."""
+        """The similarity of the most similar pair."""
         return max(pair.similarity for pair in self.pairs)
 
     @property
     def cells(self) -> dict[str, int]:
-        """{cell: in how many of the pairs}, most first."""
+        """{cell: number of pairs in it}, the largest first."""
         return dict(Counter(pair.cell for pair in self.pairs).most_common())
 
 
-def groups(found: Iterable[Pair]) -> list[Alike]:
-    """The groups of a set, the one with the most students first."""
+def groups(found: Iterable[Pair]) -> list[SimilarGroup]:
+    """The connected groups of students, the largest first."""
     members: list[tuple[set[str], list[Pair]]] = []
     for pair in found:
         both = {pair.first, pair.second}
@@ -81,12 +81,12 @@ def groups(found: Iterable[Pair]) -> list[Alike]:
         members = [one for one in members if not one[0] & both]
         students = both.union(*(one[0] for one in joined))
         members.append((students, [*(pair for one in joined for pair in one[1]), pair]))
-    made = [Alike(tuple(sorted(students)), tuple(linked)) for students, linked in members]
+    made = [SimilarGroup(tuple(sorted(students)), tuple(linked)) for students, linked in members]
     return sorted(made, key=lambda one: (-len(one.students), -one.most))
 
 
 def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Path) -> None:
-    """One self-contained page with both texts of each pair, what both have marked."""
+    """Write a self-contained page with both texts of each pair; lines that both have are marked."""
     answers = answers_of(assignment, grades)
     shown = [_sides(assignment, pair, answers[pair.cell]) for pair in found[:MOST_SHOWN]]
     told = {"assignment": assignment, "pairs": found, "groups": groups(found), "shown": shown}
@@ -97,7 +97,7 @@ def write_page(assignment: Assignment, grades: Path, found: list[Pair], path: Pa
 def _sides(assignment: Assignment, pair: Pair, answers: dict[str, str]) -> dict[str, Any]:
     given = given_in(assignment, pair.cell)
     texts = answers[pair.first], answers[pair.second]
-    shared = set(own(texts[0], given) & own(texts[1], given))
+    shared = set(own_shingles(texts[0], given) & own_shingles(texts[1], given))
     sides = [
         {
             "student": student,

@@ -1,4 +1,4 @@
-"""A program as the tokens that copying keeps: no comments, no layout, no names of its own, no numbers."""
+"""The tokens of a program that a disguised copy keeps: without comments, layout, own names and numbers."""
 
 import builtins
 import keyword
@@ -10,7 +10,7 @@ LENGTH = 8  # tokens of one shingle
 Shingle = tuple[str, ...]
 STRING = r"""[rbfuRBFU]{0,2}(?:"(?:[^"\\\n]|\\.)*+"?|'(?:[^'\\\n]|\\.)*+'?)"""
 WORD = r"(?P<name>[^\W\d]\w*)|(?P<number>\d[\w.]*)|(?P<sign>[^\w\s])"
-# each alternative goes on to its end, or that of the line or text, so that time grows with the length alone
+# possessive quantifiers: no alternative backtracks, so that the time is linear in the length
 PYTHON = re.compile(
     r"(?P<comment>\#[^\n]*)"
     r"|(?P<long>[rbfuRBFU]{0,2}(?:\"{3}(?:(?!\"{3}).)*+(?:\"{3}|\Z)|'{3}(?:(?!'{3}).)*+(?:'{3}|\Z)))"
@@ -33,9 +33,10 @@ KNOWN = frozenset((*keyword.kwlist, *dir(builtins), *CPP_WORDS))
 
 
 def tokens(source: str) -> list[tuple[str, int]]:
-    """(token, its line from 0 on) of Python, and of what its long strings hold; docstrings are left out.
+    """(token, its line from 0 on) of Python code and of code in its triple-quoted strings, not docstrings.
 
-    A name of the program's own is "name", unless it follows a dot; every number is "number", a text "text".
+    A name that the program defines becomes "name" unless it follows a dot; numbers become "number" and other
+    strings "text".
     """
     return list(_tokens(source, PYTHON, 0))
 
@@ -49,7 +50,7 @@ def _tokens(source: str, language: re.Pattern[str], line: int) -> Iterator[tuple
         if kind == "long" and KERNEL.search(text):
             yield from _tokens(EDGES.sub("", text), CUDA_CPP, line)
         elif kind == "long" and before in A_VALUE_FOLLOWS:
-            yield from _tokens(EDGES.sub("", text), PYTHON, line)  # for exec, perhaps
+            yield from _tokens(EDGES.sub("", text), PYTHON, line)  # may be code for exec()
         elif kind == "name":
             yield (text if text in KNOWN or before == "." else "name"), line
         elif kind in ("number", "text"):
@@ -60,13 +61,13 @@ def _tokens(source: str, language: re.Pattern[str], line: int) -> Iterator[tuple
 
 
 def shingles(source: str) -> Counter[Shingle]:
-    """How often each run of LENGTH tokens stands in a program."""
+    """How often each run of LENGTH tokens (shingle) occurs in a program."""
     stream = [token for token, _ in tokens(source)]
     return Counter(tuple(stream[at : at + LENGTH]) for at in range(len(stream) - LENGTH + 1))
 
 
 def lines_of(source: str, wanted: set[Shingle]) -> set[int]:
-    """The lines on which these shingles stand."""
+    """The lines, from 0 on, on which these shingles occur."""
     stream = tokens(source)
     found: set[int] = set()
     for at in range(len(stream) - LENGTH + 1):

@@ -1,8 +1,9 @@
-"""A submitted notebook as data: nothing it says about points is believed; only one's own runs here.
+"""Checks a submitted notebook as data: nothing that it says about points is used.
 
-validate    takes a file in and finds every defect
-restore     puts back what the student must not change
-public_checks   runs a notebook of one's own, and shows the points of its public checks
+validate        reads a file and finds every defect
+restore         restores what the student must not change
+unfinished      what is not written yet, in a student's own notebook
+public_checks   runs a student's own notebook, and shows the points of its public checks
 """
 
 from autograder.validate.restore import Defect

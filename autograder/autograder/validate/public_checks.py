@@ -1,7 +1,7 @@
 """The points of a notebook's public checks, for a student's own machine or their repository's workflow.
 
-The notebook runs here, in this process, without walls: it is for files that one trusts oneself. The points
-are those that the notebook itself shows; the grader draws other inputs.
+The notebook runs in this process without a sandbox, so it must be the user's own. The points are those that
+the notebook itself shows; the grader draws other inputs.
 """
 
 import sys
@@ -23,7 +23,7 @@ Reports = dict[tuple[str, str | None], Report]
 
 @dataclass(frozen=True)
 class CheckedCell:
-    """One graded cell. report: None where its check did not run, and why; a written answer has neither."""
+    """One graded cell. report: None where its check did not run, then why; a written answer has neither."""
 
     spec: CellSpec
     report: Report | None = None
@@ -35,7 +35,7 @@ class CheckedCell:
 
     @property
     def open(self) -> float:
-        """Points that nobody can give here: of timed rows without a GPU, and of written answers."""
+        """Points that cannot be given here: of timed rows without a GPU, and of written answers."""
         if self.spec.kind == "manual":
             return self.spec.points
         return self.report.ungraded if self.report else 0.0
@@ -45,7 +45,7 @@ class CheckedCell:
         return self.points + self.open >= self.spec.points
 
     def losses(self) -> list[str]:
-        """One sentence for each thing to do or to know."""
+        """A sentence for each row that lost points; rows that lost them to another row are joined in one."""
         if self.spec.kind == "manual":
             return ["a written answer, read by a person"]
         lost = [line for line in (self.report.lines if self.report else ()) if line.state != "full"]
@@ -86,7 +86,7 @@ def public_checks(file: Path, assignment: Assignment) -> list[CheckedCell]:
 def _checked_cell(
     spec: CellSpec, reports: Reports, errors: dict[str, str], assignment: Assignment
 ) -> CheckedCell:
-    """With the error of the cell that should define what is checked, before that of the check."""
+    """The CheckedCell of a graded cell; without a report, why: first the error of the solution cell."""
     report = reports.get((spec.task, spec.rubric)) if spec.task else None
     own = assignment.cells.get((spec.task or "").partition("/")[2], spec)
     why = errors.get(own.cell_id) or errors.get(spec.cell_id, "its test cell did not run")
@@ -94,7 +94,7 @@ def _checked_cell(
 
 
 def markdown(name: str, cells: Iterable[CheckedCell]) -> str:
-    """A heading and a table, as GitHub shows them in the summary of a job."""
+    """A heading and a table in Markdown, for the summary of a GitHub job. name: the notebook's."""
     cells = list(cells)
     sums = [(one.points, one.spec.points, one.open) for one in cells]
     points, most, open_ = map(sum, zip(*sums, strict=True))
@@ -124,6 +124,6 @@ def _title(spec: CellSpec) -> str:
 
 
 def _text(text: str) -> str:
-    """Text that stays text in a cell of a table, on one line."""
+    """Text escaped for a cell of a Markdown table, on one line."""
     marks = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "`": "&#96;", "[": "&#91;", "*": "&#42;"}
     return "".join(marks.get(letter, letter) for letter in " ".join(text.split()))

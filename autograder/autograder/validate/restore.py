@@ -1,7 +1,4 @@
-"""Put the submitted cells against the released ones.
-
-What the student may write is kept, all else comes from the release.
-"""
+"""Combines submitted with released cells: students' text is kept, everything else comes from the release."""
 
 import copy
 import itertools
@@ -16,9 +13,9 @@ from autograder.reader.contents import HandedInCell, shown
 
 @dataclass(frozen=True)
 class Defect:
-    """code: a fixed word for programs. text: a sentence for the student.
+    """Something wrong with a notebook. code: a fixed word for programs. text: a sentence for the student.
 
-    fatal: False when it was put right here.
+    fatal: whether the notebook cannot be graded; otherwise it was put right, or is a note.
     """
 
     code: str
@@ -30,11 +27,11 @@ class Defect:
 
 
 def restore(given: Sequence[HandedInCell], assignment: Assignment) -> tuple[NotebookDocument, list[Defect]]:
-    """Returns (notebook, defects).
+    """Returns (restored notebook, defects). given: the submitted cells.
 
-    The notebook holds the student's cells in their order, without outputs; every cell with a grade id
-    carries the released metadata and id, test cells the released text, and deleted test cells are back.
-    Sources are single strings.
+    The notebook has the student's cells in their order, without outputs. Cells with a grade id have the
+    released metadata and id, test cells the released text; deleted test cells are back. Sources are single
+    strings.
     """
     defects = _problems(given, assignment)
     cells: list[NotebookCell] = []
@@ -52,7 +49,7 @@ def restore(given: Sequence[HandedInCell], assignment: Assignment) -> tuple[Note
 
 
 def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Defect]:
-    """Cells that are unknown, doubled, or gone."""
+    """The Defects of cells that are unknown, duplicated or missing."""
     defects: list[Defect] = []
 
     def found(code: str, text: str, fatal: bool = True) -> None:
@@ -81,7 +78,10 @@ def _problems(given: Sequence[HandedInCell], assignment: Assignment) -> list[Def
 
 
 def _released_cell(cell: HandedInCell, spec: CellSpec, defects: list[Defect]) -> NotebookCell:
-    """A cell with a grade id as it was released, with the student's text where that may be written."""
+    """A cell with a grade id as it was released, with the student's text unless it is a test cell.
+
+    Adds what had to be restored to `defects`.
+    """
     name = spec.grade_id
     if cell["cell_type"] != spec.cell_type:
         text = f'the cell "{name}" was made a {cell["cell_type"]} cell; it counts as {spec.cell_type}'
@@ -98,7 +98,7 @@ def _released_cell(cell: HandedInCell, spec: CellSpec, defects: list[Defect]) ->
 
 
 def _student_cell(cell: HandedInCell, taken: set[str], fresh: Iterator[int]) -> NotebookCell:
-    """A cell of the student's own, or a given one: text and type, no metadata that a grader could read."""
+    """A cell without a grade id: its text and type without metadata, and an id that is not in `taken`."""
     identity = cell["id"]
     if identity is None or identity in taken:
         identity = next(name for number in fresh if (name := f"s-{number}") not in taken)
@@ -107,7 +107,7 @@ def _student_cell(cell: HandedInCell, taken: set[str], fresh: Iterator[int]) -> 
 
 
 def _put_back(cells: list[NotebookCell], assignment: Assignment) -> None:
-    """Insert deleted test cells behind the released cell that stands before them."""
+    """Insert deleted test cells behind the cell that precedes them in the release."""
     place = {
         cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if "nbgrader" in cell["metadata"]
     }

@@ -1,4 +1,4 @@
-"""What is not written yet in a notebook of one's own. Its cells are parsed here: no stranger's."""
+"""What is not written yet in a student's own notebook. It parses the cells, so it is not for submissions."""
 
 import ast
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from autograder.validate.validate import Checked
 
 
 def unfinished(checked: Checked, assignment: Assignment) -> list[Defect]:
-    """Of each cell that cannot run, or in which the released stub still stands, one Defect."""
+    """A Defect for each cell that has a syntax error or still contains the released stub."""
     cells = enumerate(checked.notebook["cells"], 1)
     return [defect for number, cell in cells for defect in _of_cell(number, cell, assignment)]
 

@@ -1,4 +1,4 @@
-"""Take in one submitted notebook: its bytes, every defect, and what the student must not change restored."""
+"""Reads one submitted notebook, finds its defects, and restores what the student must not change."""
 
 import os
 import stat
@@ -13,11 +13,11 @@ from autograder.user_error import first_few
 from autograder.validate.restore import Defect, restore
 
 MAX_BYTES = 20 * 2**20
-TOLD = 5  # defects that one sentence lists
+TOLD = 5  # defects listed in the message
 
 
 class Malformed(Exception):
-    """The notebook cannot be graded. `defects` lists why; the submission is set aside, which is not a 0."""
+    """The notebook cannot be graded; `defects` lists why. The submission gets no score, rather than 0."""
 
     def __init__(self, defects: Iterable[Defect]) -> None:
         self.defects = tuple(defects)
@@ -27,11 +27,11 @@ class Malformed(Exception):
 
 @dataclass(frozen=True)
 class Checked:
-    """notebook: restored, without outputs. notes: the defects that were put right.
+    """A notebook that can be graded: restored, without outputs. notes: the defects that were put right.
 
-    idle: the ids of given cells that need not run, because nothing uses their names. cuda_cpp: strings of
-    the student's code that hold kernels in CUDA C++, of several with one name the last first. Both are empty
-    where nobody has looked.
+    idle: ids of given cells that need not run, as no cell uses their names. cuda_cpp: strings in the
+    student's code that contain CUDA C++ kernels, the last one first. Both are empty unless a reader filled
+    them in.
     """
 
     notebook: NotebookDocument
@@ -41,11 +41,10 @@ class Checked:
 
 
 def check_file(path: str | Path, assignment: Assignment, inside: Path | None = None) -> Checked:
-    """Check one file against a released Assignment, in this process: for files that one trusts oneself.
+    """Check one trusted file against a released Assignment, in this process.
 
-    Returns Checked; raises Malformed with all fatal defects. What strangers hand in is read by
-    autograder.judge.reading in a process of its own.
-    inside: as in read_bytes.
+    Raises Malformed with all fatal defects. inside: as in read_bytes(). Submissions are not trusted and are
+    read by autograder.judge.reading in a sandboxed process.
     """
     try:
         cells = cells_of(read_bytes(Path(path), inside))
@@ -55,7 +54,7 @@ def check_file(path: str | Path, assignment: Assignment, inside: Path | None = N
 
 
 def checked(cells: Sequence[HandedInCell], assignment: Assignment) -> Checked:
-    """A notebook's cells against a released Assignment. Raises Malformed with all fatal defects."""
+    """Check a notebook's cells against a released Assignment. Raises Malformed with all fatal defects."""
     notebook, defects = restore(cells, assignment)
     if any(defect.fatal for defect in defects):
         raise Malformed(defects)
@@ -65,8 +64,8 @@ def checked(cells: Sequence[HandedInCell], assignment: Assignment) -> Checked:
 def read_bytes(path: Path, inside: Path | None = None) -> bytes:
     """The bytes of a regular file of at most MAX_BYTES. Raises Malformed.
 
-    inside: the submission's own folder, no link itself, in which the file must really lie, whatever links
-    say (default: not checked).
+    inside: the submission's folder, not a link itself; the file must be in it with all links resolved
+    (default: not checked).
     """
     name = shown(path.name, 100)
     try:
@@ -77,7 +76,7 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
             _refuse("link-outside", f"{name} is a link to a place outside the submission")
         if not stat.S_ISREG(state.st_mode):
             _refuse("not-a-file", f"{name} is not a regular file")
-        with open(path, "rb", opener=_at_once) as file:
+        with open(path, "rb", opener=_open_nonblocking) as file:
             now = os.fstat(file.fileno())
             if (now.st_dev, now.st_ino, now.st_mode) != (state.st_dev, state.st_ino, state.st_mode):
                 _refuse("changed", f"{name} was replaced while it was read")
@@ -90,8 +89,8 @@ def read_bytes(path: Path, inside: Path | None = None) -> bytes:
     return data
 
 
-def _at_once(path: str, flags: int) -> int:
-    """Open without waiting for the other end of a pipe, should one be there by now."""
+def _open_nonblocking(path: str, flags: int) -> int:
+    """An opener that does not block if the file has meanwhile been replaced by a named pipe."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 

@@ -1,4 +1,4 @@
-"""What a machine is asked: to judge one submission. A student's name stays with the one who asks."""
+"""The request to judge one submission, as it is sent to a machine: without the student's name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from autograder.sandbox.limits import Limits
 
 @dataclass(frozen=True)
 class Conditions:
-    """Under which one submission is judged: the same wherever that happens.
+    """All that judging one submission depends on besides its file. It is sent to the machine that judges.
 
-    version: results.course_version() of the one who asks. seed: of one round of inputs. unsafe: without a
-    sandbox.
+    id: of the request. version: results.course_version() of the grader. seed: of one round of inputs.
+    unsafe: without a sandbox.
     """
 
     id: str
@@ -27,7 +27,7 @@ class Conditions:
     unsafe: bool = False
 
     def as_bytes(self) -> bytes:
-        """JSON; the released notebook goes along, so that a worker needs no course folder."""
+        """Serialised as JSON, with the released notebook, so that a worker needs no course folder."""
         released = [self.assignment.document, self.assignment.name, self.assignment.notebook]
         return json.dumps(vars(self) | {"assignment": released, "limits": asdict(self.limits)}).encode()
 
@@ -41,10 +41,10 @@ class Conditions:
 
 @dataclass(frozen=True, eq=False)
 class Commission:
-    """One submission to be judged. student, submission: for our own log, and told to nobody else.
+    """One submission to be judged. student, submission: for the grader's log, not sent to other machines.
 
-    notebook: gives the submitted file's bytes, and is called when a machine is about to have them, so that
-    a class of large files need not be held in memory; it may raise Malformed.
+    notebook: returns the submitted file's bytes; called just before they are sent, so that a class's files
+    need not be held in memory. It may raise Malformed.
     """
 
     student: str

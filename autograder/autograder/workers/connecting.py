@@ -1,4 +1,4 @@
-"""To a running Dask cluster, or to workers made for the run."""
+"""Connects to a running Dask cluster, or starts workers for the run."""
 
 import contextlib
 import logging
@@ -9,7 +9,7 @@ from traitlets import import_item
 
 from autograder import results
 from autograder.user_error import UserError
-from autograder.workers.happenings import Happenings
+from autograder.workers.event_log import EventLog
 from autograder.workers.pool import Pool
 
 TRY = 10.0  # seconds for the first attempt to reach a scheduler
@@ -17,11 +17,12 @@ TRY = 10.0  # seconds for the first attempt to reach a scheduler
 
 @contextlib.contextmanager
 def cluster_pool(
-    happened: Happenings, scheduler: str | None, workers: int, unsafe: bool, patience: float
+    events: EventLog, scheduler: str | None, workers: int, unsafe: bool, patience: float
 ) -> Generator[Pool, None, None]:
-    """The workers of a cluster, for as long as the block runs. Raises UserError where there is none.
+    """A DaskPool for the duration of the block. Raises UserError where no scheduler answers.
 
-    scheduler: the address of one that runs, or None for so many workers that are made for this run.
+    scheduler: the address of a running one, or None to start a cluster of `workers` for this run. unsafe,
+    patience: as in DaskPool.
     """
     try:
         from distributed import Client
@@ -32,14 +33,14 @@ def cluster_pool(
             f"a cluster needs {missing.name}: pip install -c autograder/constraints.txt "
             '"./autograder[cluster]", here and on each worker'
         ) from None
-    for name in ("distributed", "tornado", "asyncio"):  # what matters of it is told as happenings
+    for name in ("distributed", "tornado", "asyncio"):  # what the user needs to know is in the event log
         logging.getLogger(name).setLevel(logging.CRITICAL)
     version = results.course_version()
     with contextlib.ExitStack() as stack:
         cluster: Any = scheduler or stack.enter_context(_own_cluster(workers))
         try:
             Client(cluster, timeout=TRY, set_as_default=False).close()
-            # this one, if it loses the scheduler, looks for it that long
+            # this client tries to reconnect to a lost scheduler for `patience` seconds
             client = Client(cluster, timeout=patience, set_as_default=False, name="autograder")
         except (OSError, ValueError, TypeError, RuntimeError) as problem:
             raise UserError(
@@ -47,15 +48,15 @@ def cluster_pool(
                 "tls://HOST:PORT with the certificates of distributed.comm.tls in Dask's configuration"
             ) from None
         stack.enter_context(client)
-        yield DaskPool(client, happened, version, unsafe=unsafe, patience=patience)
+        yield DaskPool(client, events, version, unsafe=unsafe, patience=patience)
 
 
 def _own_cluster(workers: int) -> Any:
     """A cluster that ends with this run; its traffic is encrypted with keys made for it.
 
-    A scheduler does what anyone tells it who reaches its port, so that even on one machine nobody without
-    the key may: another user of it would run code as this one. `autograder.cluster` in Dask's configuration
-    names another class, such as dask_jobqueue.SLURMCluster, whose own configuration says what a job is.
+    A scheduler obeys anyone who reaches its port, so without keys another user of the machine could run code
+    as this one. `autograder.cluster` in Dask's configuration may name another class, such as
+    dask_jobqueue.SLURMCluster, which has its own configuration.
     """
     import dask.config
     from distributed.security import Security
@@ -67,7 +68,7 @@ def _own_cluster(workers: int) -> Any:
         settings = local if name == "distributed.LocalCluster" else {}
         cluster = import_item(name)(security=Security.temporary(), protocol="tls://", **settings)
         cluster.scale(workers)
-        cluster.sync(cluster._correct_state)  # or what sbatch says would only be logged
+        cluster.sync(cluster._correct_state)  # so that an error of sbatch is raised here, not only logged
     except (ImportError, AttributeError, ValueError, TypeError, OSError, RuntimeError) as problem:
         said = " ".join(str(problem).split())
         raise UserError(

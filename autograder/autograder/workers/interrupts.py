@@ -1,4 +1,4 @@
-"""Ctrl-C between two pieces of work: no transaction and no call of the scheduler's is cut in the middle."""
+"""Delays Ctrl-C to points between two pieces of work, so that it interrupts no transaction or remote call."""
 
 import contextlib
 import signal
@@ -9,10 +9,10 @@ _asked = threading.Event()
 
 
 @contextlib.contextmanager
-def kept() -> Generator[None, None, None]:
-    """Ctrl-C in here waits for the next `stop_if_asked`; a second one is raised where it comes.
+def deferred_interrupts() -> Generator[None, None, None]:
+    """Delay Ctrl-C in the block until the next stop_if_asked(); a second Ctrl-C is raised at once.
 
-    Without effect outside the main thread, and where Ctrl-C is ignored or somebody else's.
+    It has no effect outside the main thread, and where SIGINT has another handler than Python's own.
     """
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -33,7 +33,7 @@ def kept() -> Generator[None, None, None]:
 
 
 def stop_if_asked() -> None:
-    """Between two pieces of work. Raises KeyboardInterrupt if one was kept."""
+    """Raise KeyboardInterrupt if Ctrl-C was pressed; to be called between two pieces of work."""
     if _asked.is_set():
         _asked.clear()
         raise KeyboardInterrupt

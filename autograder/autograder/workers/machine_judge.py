@@ -1,6 +1,6 @@
-"""What one machine does of a commission: read, run and judge, behind its own walls.
+"""Judges commissions on one machine, in its own sandbox: reads, runs and scores a submission.
 
-It is the same for a thread of `autograder grade` and for a Dask worker on another machine.
+The same code serves a thread of `autograder grade` and a Dask worker on another machine.
 """
 
 import functools
@@ -25,7 +25,7 @@ from autograder.workers.ruling import Ruling, fault_of, without_grade
 
 
 class MachineJudge:
-    """Judges with one launcher, in as many threads as ask. It keeps the inputs of the last two rounds."""
+    """Judges with one launcher; may be used by several threads. Keeps the inputs of the last two rounds."""
 
     def __init__(self, launcher: Launcher) -> None:
         self.launcher = launcher
@@ -33,9 +33,9 @@ class MachineJudge:
         self._making = threading.Lock()
 
     def inputs(self, conditions: Conditions) -> Cases:
-        """The judge's inputs of one round, made when a submission first asks for them.
+        """The cases of one round of inputs, made when first needed.
 
-        Submissions come in order of their rounds, so the last two are kept: a GPU's timed rows are large.
+        Submissions come in the order of their rounds, so keeping two is enough; timed inputs are large.
         """
         key = (*conditions.assignment.tasks(), conditions.seed)
         with self._making:
@@ -45,7 +45,7 @@ class MachineJudge:
             return self._inputs[key]
 
     def rule(self, conditions: Conditions, notebook: bytes) -> Ruling:
-        """The file is read and the student's code runs in processes of their own. Raises nothing."""
+        """Judge one submission: its file is read and its code runs in sandboxed processes. Never raises."""
         of, assignment, launcher = conditions.id, conditions.assignment, self.launcher
         try:
             with reader(launcher) as process:
@@ -61,34 +61,34 @@ class MachineJudge:
             return without_grade(of, f"the worker did not run: {problem}")
         except InternalError as problem:
             return without_grade(of, f"fault in the task, not in the submission: {problem}")
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
+        except Exception as problem:  # noqa: BLE001 - an unforeseen error costs one grade, not the run
             return without_grade(of, fault_of(problem))
 
 
 def judge_as_worker(conditions: bytes, notebook: bytes, machine: str = "") -> bytes:
-    """What a worker of a cluster runs.
+    """Judge one commission on another machine. conditions: Conditions.as_bytes(). machine: a name for it.
 
-    Returns a Ruling's bytes: "refused" where this worker may not judge.
+    Returns Ruling.as_bytes(), with the status "refused" where this machine may not judge.
     """
     asked = Conditions.of(conditions)
     unfit = why_unfit(asked.version, asked.unsafe)
     if unfit:
         return without_grade(asked.id, unfit, machine, "refused").as_bytes()
-    ruling = of_this_machine(asked.unsafe).rule(asked, notebook)
+    ruling = own_judge(asked.unsafe).rule(asked, notebook)
     return replace(ruling, machine=machine).as_bytes()
 
 
 def describe_worker(version: str, unsafe: bool) -> bytes:
-    """What a cluster's worker says of itself, as JSON: refusal ("" where it may judge), isolation, device."""
+    """About a cluster's worker, as JSON: refusal ("" if it may judge), isolation, device [name, arch]."""
     unfit = why_unfit(version, unsafe)
     device = warplab.device()
-    isolation = "" if unfit else of_this_machine(unsafe).launcher.isolation
+    isolation = "" if unfit else own_judge(unsafe).launcher.isolation
     told = {"refusal": unfit, "isolation": isolation, "device": [device.name, device.arch]}
     return json.dumps(told).encode()
 
 
 def why_unfit(version: str, unsafe: bool) -> str:
-    """Why this process may not judge for a grader of that course version; "" if it may."""
+    """Why this process may not judge for a grader with that version of the course; "" if it may."""
     own = course_version_of_this_process()
     if own != version:
         return (
@@ -96,7 +96,7 @@ def why_unfit(version: str, unsafe: bool) -> str:
             "install the grader's commit there and start the worker again"
         )
     try:
-        of_this_machine(unsafe)
+        own_judge(unsafe)
     except NoSandbox as problem:
         return f"{platform.node()}: {problem}"
     return ""
@@ -104,11 +104,11 @@ def why_unfit(version: str, unsafe: bool) -> str:
 
 @functools.cache
 def course_version_of_this_process() -> str:
-    """As results.course_version(), once: what is loaded does not change with the files."""
+    """results.course_version(), computed once: loaded code does not change when the files do."""
     return results.course_version()
 
 
 @functools.cache
-def of_this_machine(unsafe: bool) -> MachineJudge:
-    """This process's own judge. Raises NoSandbox."""
+def own_judge(unsafe: bool) -> MachineJudge:
+    """This process's MachineJudge. Raises NoSandbox."""
     return MachineJudge(choose(unsafe))

@@ -1,11 +1,11 @@
-"""Grading on machines that share no network: for CI, where each job is another machine.
+"""Grading on machines that share no network, such as CI, where each job has another machine.
 
-`autograder grade` writes each submission that is to be judged into a folder, without the student's name;
-`autograder judge` judges a share of them on a machine that has no gradebook, no course folder and no secret
-but the seed; the same `autograder grade`, run again, checks what came back and records it.
+`autograder grade` writes the submissions to be judged into a folder, without students' names. `autograder
+judge` judges a share of them on a machine that has no gradebook, no course folder and no secret but the seed
+of the inputs. The same `autograder grade`, run again, validates and records the rulings.
 
-On disk a parcel is <id>.json (the conditions), <id>.ipynb (the file as it was handed in) and, once it is
-judged, <id>.ruling.json, in the folder or below it.
+A parcel is <id>.json (the conditions), <id>.ipynb (the file as it was handed in) and, once it is judged,
+<id>.ruling.json, in the folder or below it.
 """
 
 import functools
@@ -18,9 +18,9 @@ from pathlib import Path
 from autograder.results import write_atomic
 from autograder.user_error import UserError
 from autograder.workers.commission import Commission
-from autograder.workers.happenings import Happenings
+from autograder.workers.event_log import EventLog
 from autograder.workers.machine_judge import judge_as_worker
-from autograder.workers.pool import Rulings, of_a_file
+from autograder.workers.pool import Rulings, ruling_without_judging
 from autograder.workers.ruling import MOST_BYTES, BadRuling, Ruling, read_ruling, without_grade
 
 RULING = ".ruling.json"
@@ -28,10 +28,10 @@ SENT = "waits to be judged in "
 
 
 class Parcels:
-    """A Pool that takes the rulings in a folder; what has none is put there, and "not graded" so far.
+    """A Pool that takes rulings from a folder. A submission without one is written there and is "not graded".
 
-    machines: the kind of machine that judges, in place of a device's name. Of the folder's rulings only those
-    asked for are opened.
+    machines: the kind of machine that judges, used as the device's name. Raises UserError if the folder
+    cannot be written to.
     """
 
     isolation = "on other machines"
@@ -39,7 +39,7 @@ class Parcels:
     def __init__(self, folder: str, machines: str) -> None:
         self.folder = Path(folder)
         try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # seeds of hidden inputs go into it
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # private: it holds seeds of inputs
         except OSError as problem:
             raise UserError(
                 f"cannot write to {folder}: {problem.strerror}; choose another Grade.parcels"
@@ -47,14 +47,14 @@ class Parcels:
         self.device: tuple[str, str] = (machines, "")
         self.files = {path.name.removesuffix(RULING): path for path in self.folder.rglob(f"*{RULING}")}
 
-    def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
+    def rulings(self, todo: deque[Commission], events: EventLog) -> Rulings:
         """As in Pool."""
         while todo:
             one = todo.popleft()
             try:
                 ruling = self._ruling(one, self.files[one.id]) if one.id in self.files else self._sent(one)
-            except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade
-                ruling = of_a_file(one, problem)
+            except Exception as problem:  # noqa: BLE001 - an unforeseen error costs one grade
+                ruling = ruling_without_judging(one, problem)
             yield one, ruling
 
     def _sent(self, one: Commission) -> Ruling:
@@ -81,9 +81,9 @@ class Parcels:
 def judge_parcels(
     folder: Path, jobs: int, machine: str, share: int = 1, of: int = 1
 ) -> Iterator[tuple[str, str, str]]:
-    """Judge a share of a folder's parcels. Yields (id, status, reason) as each is done.
+    """Judge every `of`-th of a folder's parcels, from number `share` on. Yields (id, status, reason) of each.
 
-    Raises UserError where there are none.
+    jobs: how many at a time. machine: this machine's name. Raises UserError where there are no parcels.
     """
     parcels = sorted(path for path in folder.glob("*.json") if not path.name.endswith(RULING))
     if not parcels:

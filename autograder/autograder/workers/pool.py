@@ -1,4 +1,4 @@
-"""Where submissions are judged: the interface, and threads of this machine behind it."""
+"""The interface of places where submissions are judged, and its implementation by threads of this machine."""
 
 from collections import deque
 from collections.abc import Generator
@@ -10,29 +10,29 @@ from autograder.judge.judge import legible
 from autograder.sandbox import Launcher
 from autograder.validate import Malformed
 from autograder.workers.commission import Commission
-from autograder.workers.happenings import Happenings
+from autograder.workers.event_log import EventLog
 from autograder.workers.interrupts import stop_if_asked
 from autograder.workers.machine_judge import MachineJudge
 from autograder.workers.ruling import Ruling, fault_of, read_ruling, without_grade
 
-MOMENT = 0.2  # seconds of waiting until Ctrl-C is looked for
+MOMENT = 0.2  # seconds between two checks for Ctrl-C
 
 Rulings = Generator[tuple[Commission, Ruling], None, None]
 
 
 class Pool(Protocol):
-    """Judges submissions somewhere.
+    """A place where submissions are judged.
 
-    isolation: how student code runs there. device: name and architecture of what timed rows are timed on.
+    isolation: how student code runs there. device: (name, architecture) of the device for timed rows.
     """
 
     isolation: str
     device: tuple[str, str]
 
-    def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
-        """Judge all of `todo`, in about its order, until it is empty.
+    def rulings(self, todo: deque[Commission], events: EventLog) -> Rulings:
+        """Judge all of `todo`, roughly in order, taking items off it; yields each ruling when it is ready.
 
-        Closing it stops what runs as soon as that can be.
+        Closing the generator stops running work as soon as possible.
         """
         ...
 
@@ -46,7 +46,7 @@ class Threads:
         device = warplab.device()
         self.device = device.name, device.arch
 
-    def rulings(self, todo: deque[Commission], happened: Happenings) -> Rulings:
+    def rulings(self, todo: deque[Commission], events: EventLog) -> Rulings:
         """As in Pool."""
         pool, stopping = ThreadPoolExecutor(self.jobs), self.judge.launcher.stopping
         running: dict[Future[Ruling], Commission] = {}
@@ -56,7 +56,7 @@ class Threads:
                     one = todo.popleft()
                     running[pool.submit(self._rule, one)] = one
                     names = [other.student for other in running.values()]
-                    happened.tell("judging", students=names, queued=len(todo))
+                    events.tell("judging", students=names, queued=len(todo))
                 stop_if_asked()
                 for future in wait(running, MOMENT, FIRST_COMPLETED).done:
                     yield running.pop(future), future.result()
@@ -69,12 +69,12 @@ class Threads:
         try:
             answer = self.judge.rule(one.conditions, one.notebook()).as_bytes()
             return read_ruling(answer, one.id, one.conditions.assignment)
-        except Exception as problem:  # noqa: BLE001 - what nobody thought of costs one grade, not the others'
-            return of_a_file(one, problem)
+        except Exception as problem:  # noqa: BLE001 - an unforeseen error costs one grade, not the run
+            return ruling_without_judging(one, problem)
 
 
-def of_a_file(one: Commission, problem: Exception) -> Ruling:
-    """What is said of a submission that did not come to be judged."""
+def ruling_without_judging(one: Commission, problem: Exception) -> Ruling:
+    """The ruling on a submission that could not be judged: malformed, or not graded for another error."""
     if isinstance(problem, Malformed):
         return Ruling(one.id, "malformed", legible(str(problem)))
     return without_grade(one.id, fault_of(problem))

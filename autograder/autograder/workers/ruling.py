@@ -1,4 +1,4 @@
-"""What a machine answers about one submission: bytes of JSON, checked before anything is made of them."""
+"""A machine's answer about one submission: JSON, validated before it is used."""
 
 import json
 import math
@@ -17,16 +17,15 @@ MOST_BYTES = 64 * 2**20
 
 
 class BadRuling(ValueError):
-    """An answer that no judge of ours gives."""
+    """The answer is not a valid ruling on the commission."""
 
 
 class Ruling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What was decided about one Commission, by its id; its annotations are what an answer is held to.
+    """The decision about one Commission, named by its id. Answers are validated against the annotations.
 
-    status: a Verdict's, "malformed", "not graded" (nobody's grade: the next run tries again) or "refused"
-    (this machine may not judge; another may); "missing" never crosses. cells: of the notebook that was
-    judged. cells, verdict: None where nothing was. isolation: how student code ran, "" where none did.
-    machine: the name of the one that judged.
+    status: a Verdict's, "malformed", "not graded" (the next run tries again) or "refused" (this machine may
+    not judge; another may). cells: of the notebook that was judged. cells, verdict: None if none was judged.
+    isolation: how student code ran, "" where none did. machine: the name of the machine that judged.
     """
 
     id: str
@@ -39,24 +38,25 @@ class Ruling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     machine: Annotated[str, Meta(max_length=300)] = ""
 
     def as_bytes(self) -> bytes:
-        """JSON."""
+        """Serialised as JSON."""
         return json.dumps(msgspec.to_builtins(self)).encode()
 
 
 def without_grade(of: str, why: str, machine: str = "", status: str = "not graded") -> Ruling:
-    """Nothing was judged, and this is why."""
+    """The ruling on commission `of` if nothing was judged. why: a sentence."""
     return Ruling(of, status, legible(why), machine=machine)
 
 
 def fault_of(problem: BaseException) -> str:
-    """What is said of an error that nobody thought of."""
+    """The sentence for an unforeseen exception."""
     return f"fault in the grader: {type(problem).__name__}: {str(problem)[:300]}"
 
 
 def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
-    """The Ruling in an answer about the commission `of`. Raises BadRuling for anything else.
+    """Validate an answer about the commission `of`. Raises BadRuling unless it is a ruling on that one.
 
-    Its cells become a notebook as submitted ones do: types, metadata and tests come from the released set.
+    Its cells must form a notebook of the set; as for submitted ones, types, metadata and tests are later
+    taken from the release.
     """
     if type(data) is not bytes or len(data) > MOST_BYTES:
         raise BadRuling(f"expected at most {MOST_BYTES // 2**20} MiB of JSON")
@@ -66,7 +66,7 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
             _check(told.verdict, assignment)
         if told.cells is not None:
             checked(told.cells, assignment)
-    except (ValueError, RecursionError, Malformed) as problem:  # of JSON, of msgspec, of the cells
+    except (ValueError, RecursionError, Malformed) as problem:  # from JSON, msgspec or the cells
         raise BadRuling(f"the answer is not of the form of a ruling: {str(problem)[:300]}") from None
     if told.id != of:
         raise BadRuling("the answer is about another submission")
@@ -79,7 +79,7 @@ def read_ruling(data: object, of: str, assignment: Assignment) -> Ruling:
 
 
 def _check(verdict: Verdict, assignment: Assignment) -> None:
-    """Raises BadRuling unless it has just the cells of the released set, and in each at most its points."""
+    """Raise BadRuling unless a verdict has exactly the set's cells, and each cell at most its points."""
     specs = {spec.grade_id: spec for spec in assignment.graded()}
     if set(verdict.cells) != set(specs):
         raise BadRuling("the verdict has other cells than the problem set")

@@ -11,15 +11,15 @@ from autograder.layout import Assignment
 from autograder.release.sample_answer import TICKED, sample_answers
 from warplab.rendering import render
 
-REUSED = 12  # comments that are offered again
+REUSED = 12  # earlier comments that are offered for an answer
 
 
 class OurHtml(str):
-    """The source of a cell that formgrader shows as HTML; what a notebook's file holds is never one."""
+    """HTML made by the grader, which formgrader shows as it is; a notebook file never contains one."""
 
 
 def panels(root: Path, assignment: Assignment, database: str, html: Any) -> dict[str, OurHtml]:
-    """{grade id: what stands beside the answer}. html: makes HTML of Markdown."""
+    """{grade id: HTML to show beside the written answer}. database: URL. html: renders Markdown to HTML."""
     written = sample_answers(root, assignment)
     known = comments(database, assignment.name)
     return {
@@ -38,7 +38,7 @@ def panels(root: Path, assignment: Assignment, database: str, html: Any) -> dict
 
 
 def comments(database: str, name: str) -> dict[str, Counter[str]]:
-    """{grade id: lines of comments that were written on this answer, with their number}, but no rubric's."""
+    """{grade id: how often each line occurs in comments on this answer}, without ticked rubric items."""
     found: dict[str, Counter[str]] = {}
     with Gradebook(database) as book:
         for submission in whole_class(book, name).values():

@@ -47,9 +47,7 @@ def command(course_once, tmp_path, monkeypatch):
     """Run `autograder ...` in a copy of that class, with a judge that starts no process."""
     root = shutil.copytree(course_once, tmp_path / "course")
     monkeypatch.setattr(machine_judge, "course_version_of_this_process", lambda: "test")
-    monkeypatch.setattr(
-        machine_judge, "of_this_machine", lambda _: machine_judge.MachineJudge(choose(unsafe=True))
-    )
+    monkeypatch.setattr(machine_judge, "own_judge", lambda _: machine_judge.MachineJudge(choose(unsafe=True)))
 
     def run(*words):
         with judged_here(by_length):

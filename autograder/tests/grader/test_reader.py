@@ -89,7 +89,7 @@ class Told:
         try:
             return typed({"type": type(answer).__name__} | msgspec.structs.asdict(answer), allowed)
         except BadMessage as problem:
-            raise Process.babble(problem) from None
+            raise Process.not_an_answer(problem) from None
 
     def let_go(self):
         self.gone = True

@@ -17,7 +17,7 @@ from grading import answers, command, enter, make_course, notebook, own_cell
 from autograder.layout import load_assignment
 from autograder.similar import groups, similar_answers, threshold
 from autograder.similar.compared import OWN_CELLS, given_in, write_page
-from autograder.similar.pairs import LEAST, MEASURED, Pair, own, pairs, similarity
+from autograder.similar.pairs import LEAST, MEASURED, Pair, own_shingles, pairs, similarity
 from autograder.similar.tokens import LENGTH, lines_of, shingles, tokens
 
 TASKS = sorted(str(path.relative_to(CORPUS)) for path in CORPUS.glob("ps*/*") if path.is_dir())
@@ -96,7 +96,7 @@ def measured_again():
     """measured.yml as this machine measures it, but for the threshold."""
     apart, copied, edited = [], [], []
     for task, (given, texts) in measured_parts().items():
-        kept = {name: own(text, given) for name, text in texts.items()}
+        kept = {name: own_shingles(text, given) for name, text in texts.items()}
         kept = {name: found for name, found in kept.items() if found.total() >= LEAST}
         apart += [
             (round(similarity(kept[a], kept[b]), 2), f"{task}, {a} and {b}")
@@ -104,8 +104,10 @@ def measured_again():
         ]
         if "reference" in kept:
             reference = texts["reference"]
-            copied.append(round(similarity(kept["reference"], own(disguised(reference), given)), 2))
-            edited.append(round(similarity(kept["reference"], own(padded(disguised(reference)), given)), 2))
+            copied.append(round(similarity(kept["reference"], own_shingles(disguised(reference), given)), 2))
+            edited.append(
+                round(similarity(kept["reference"], own_shingles(padded(disguised(reference)), given)), 2)
+            )
     highest, of = max(apart)
     return {
         "independent": {

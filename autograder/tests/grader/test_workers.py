@@ -26,7 +26,7 @@ from autograder.user_error import UserError
 from autograder.validate import checked
 from autograder.workers import machine_judge
 from autograder.workers.commission import Conditions
-from autograder.workers.happenings import Happenings
+from autograder.workers.event_log import EventLog
 from autograder.workers.ruling import BadRuling, Ruling, read_ruling
 
 ID = results.key_of("a submission")
@@ -128,7 +128,7 @@ def test_a_worker_without_a_sandbox_refuses_with_its_reason(course, monkeypatch)
         raise NoSandbox("no sandbox works here")
 
     monkeypatch.setattr(machine_judge, "choose", none)
-    machine_judge.of_this_machine.cache_clear()
+    machine_judge.own_judge.cache_clear()
     version = machine_judge.course_version_of_this_process()
     asked = Conditions(ID, version, course[1], 7, Limits.of(4)).as_bytes()
     told = read_ruling(machine_judge.judge_as_worker(asked, b"{}"), ID, course[1])
@@ -211,7 +211,7 @@ def test_the_pace_counts_what_was_judged_and_not_what_was_taken_over(monkeypatch
 
 def test_two_places_to_judge_are_refused():
     with pytest.raises(UserError, match="each name a place"):
-        with Grade().pool(Happenings(), "tcp://x:1", workers=2):
+        with Grade().pool(EventLog(), "tcp://x:1", workers=2):
             pass
 
 
@@ -293,8 +293,8 @@ def test_each_submission_has_one_ruling_whatever_the_cluster_says_twice(course, 
     vars(pool).update(about)
     monkeypatch.setattr(pool, "_look", lambda: iter(()))
     monkeypatch.setattr(pool, "_submit", lambda *_, **__: next(futures))
-    monkeypatch.setattr(dask_pool, "GLANCE", 0.0)
+    monkeypatch.setattr(dask_pool, "POLL_TASKS", 0.0)
     conditions = Conditions(ID, "v", course[1], 1, Limits())
     todo = dask_pool.deque(Commission(name, conditions, lambda: b"{}") for name in ("ada", "bob", "eve"))
-    told = [one.student for one, _ in pool.rulings(todo, Happenings())]
+    told = [one.student for one, _ in pool.rulings(todo, EventLog())]
     assert sorted(told) == ["ada", "bob", "eve"] and not pool.running and next(futures, None) is not None

@@ -9,7 +9,7 @@ from grading import grading as made_grading
 
 from autograder.gradebook import CourseGradebook
 from autograder.sandbox import Unsafe
-from autograder.workers.interrupts import kept, stop_if_asked
+from autograder.workers.interrupts import deferred_interrupts, stop_if_asked
 
 
 @pytest.fixture(autouse=True)
@@ -25,7 +25,7 @@ def press():
 
 
 def test_it_is_kept_until_somebody_looks_and_a_second_one_is_not():
-    with kept():
+    with deferred_interrupts():
         press()
         with pytest.raises(KeyboardInterrupt):
             stop_if_asked()
@@ -40,7 +40,7 @@ def test_it_is_kept_until_somebody_looks_and_a_second_one_is_not():
 def test_where_it_is_ignored_it_stays_ignored():
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with kept():
+        with deferred_interrupts():
             press()
             stop_if_asked()
     finally:

@@ -1,4 +1,4 @@
-"""What happened in a run, in order: kept in a log, shown to a person, told to a program."""
+"""The events of a run, in order: written to a log, and passed on to listeners such as the progress bar."""
 
 import json
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any
 
 Event = dict[str, Any]
 
-# what a person is told of each event; those that are not here are in the log only
+# how each event is shown to a person; events without a sentence are in the log only
 SENTENCES = {
     "waiting": "waiting for {for_what}",
     "workers": "{judging} of {workers} workers may judge, {threads} submissions at a time",
@@ -19,10 +19,10 @@ SENTENCES = {
 }
 
 
-class Happenings:
-    """Tells each event to its listeners and appends it to a file, one JSON object a line.
+class EventLog:
+    """Passes each event to its listeners and appends it to a file, one JSON object a line.
 
-    file: None for no log yet; `log_to` begins one with what was told until then.
+    file: None for no log yet; `log_to` begins one with the events until then.
     """
 
     def __init__(self, file: Path | None = None) -> None:
@@ -31,13 +31,13 @@ class Happenings:
         self.listeners: list[Callable[[Event], None]] = []
 
     def log_to(self, file: Path) -> None:
-        """From now on events go to this file, those told before it first. Raises OSError."""
+        """Write the events so far, and from now on all events, to this file. Raises OSError."""
         self.file, early, self.early = file, self.early, []
         for told in early:
             self._log(told)
 
     def tell(self, event: str, **about: Any) -> None:
-        """Something happened. about: JSON data. Raises OSError if the log cannot be written."""
+        """Record an event. about: its fields, JSON data. Raises OSError if the log cannot be written."""
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         told: Event = {"time": time, "event": event} | about
         self._log(told)
@@ -53,7 +53,7 @@ class Happenings:
 
 
 def sentence(event: Event) -> str | None:
-    """An event in words; None where it is only for the log."""
+    """An event in words; None for one that is in the log only."""
     if event["event"] == "decided" and event["status"] == "not graded":
         return f"{event['student']} is set aside, for the next run: {event['reason']}"
     form = SENTENCES.get(event["event"])
