@@ -241,6 +241,7 @@ def test_the_way_from_a_pixel_to_a_bill():
     assert sum(vram.training_bytes(1).values()) == 16
     assert "995 M a second" in figures().journey(path).alt
     assert [chapter for _, chapter, _ in path] == list(figures().PICTURES)  # each has its picture
+    assert figures().journey([*path, path[0]]).alt.startswith("13 chapters")  # one more is drawn, too
 
 
 def test_the_quiz():

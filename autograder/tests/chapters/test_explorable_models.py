@@ -8,7 +8,7 @@ import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
-from test_explorables import loaded, models
+from test_explorables import ALL, loaded, loaded_as_in_its_chapter, models
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
@@ -246,13 +246,6 @@ def test_the_calculators_cards_are_as_wide_as_their_memory_and_training_as_its_b
     page.close()
 
 
-DATA = {
-    "ring": "links",
-    "desk": "desks",
-    "serving": "requests",
-    "latency": "scheduler",
-    "occupancy": "limits",
-}
 RANDOM_WALK = """(name) => {
     const { controls, figures: [live] } = explorables[name], outside = [];
     const data = JSON.parse(document.querySelector("script.explorable-data")?.textContent ?? "{}");
@@ -280,10 +273,9 @@ RANDOM_WALK = """(name) => {
 
 
 @pytest.mark.parametrize("width", [360, 820])
-@pytest.mark.parametrize("name", ["ring", "desk", "serving", "latency", "amdahl", "occupancy"])
+@pytest.mark.parametrize("name", ALL)
 def test_in_random_settings_every_label_is_inside_its_picture_and_is_a_number(browser, name, width):
-    data = {name: getattr(figures(), DATA[name])()} if name in DATA else None
-    page = loaded(browser, name, data=data, viewport={"width": width, "height": 900})
+    page = loaded_as_in_its_chapter(browser, name, viewport={"width": width, "height": 900})
     assert page.evaluate(RANDOM_WALK, name) == []
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.problems == []

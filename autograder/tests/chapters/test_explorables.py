@@ -1,7 +1,10 @@
 """The book's explorables in a real browser: what their scripts compute is what the engine counts."""
 
 import functools
+import importlib
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,13 @@ from warplab.plots.palette import PALETTE
 SCRIPTS = ROOT / "chapters/_static/explorables"
 MOST_BYTES = 40_000
 ALL = sorted(path.stem for path in SCRIPTS.glob("*.js") if path.stem != "explorable")
+DIRECTIVE = re.compile(r"^`{3}\{explorable\} (\w+)\n((?::\w+: .*\n)*)", re.MULTILINE)
+TESTS = sorted(Path(__file__).parent.glob("test_explorable*.py"))
+OPTIONS = {  # of each explorable, what its chapter says of the picture for paper and of the script's data
+    name: dict(re.findall(r"^:(\w+): (.*)$", options, re.MULTILINE))
+    for page in sorted((ROOT / "chapters").glob("*.md"))
+    for name, options in DIRECTIVE.findall(page.read_text(encoding="utf-8"))
+}
 FIGURE = """<figure class="explorable" id="explorable-{name}" data-explorable="{name}">
 <p class="explorable-question">A question?</p><div class="explorable-still">On paper.</div>{data}
 <figcaption><p>Look.</p></figcaption></figure>"""
@@ -51,6 +61,17 @@ def loaded(browser, *names, data=None, address="http://book.test/page.html", **c
     return page
 
 
+def made(name, option):
+    """What the function returns that the chapter names as the explorable's still or data; None if none."""
+    module, _, function = OPTIONS[name].get(option, "").rpartition(".")
+    return getattr(importlib.import_module(f"warplab.figures.{module}"), function)() if module else None
+
+
+def loaded_as_in_its_chapter(browser, name, **context):
+    data = made(name, "data")
+    return loaded(browser, name, data={name: data} if data else None, **context)
+
+
 def models(page, name, settings, data=None):
     """What the explorable's model says of each setting."""
     return page.evaluate(
@@ -62,6 +83,14 @@ def models(page, name, settings, data=None):
 @pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.js")), ids=lambda path: path.name)
 def test_a_script_is_at_most_40_kb(path):
     assert path.stat().st_size <= MOST_BYTES
+
+
+def test_every_explorable_stands_in_a_chapter_and_its_model_is_held_to_python():
+    assert sorted(OPTIONS) == ALL
+    tests = "".join(path.read_text(encoding="utf-8") for path in TESTS)
+    held = re.findall(r'"(\w+)", settings|explorables\.(\w+)\.model\(setting', tests)
+    missing = set(ALL) - {name for pair in held for name in pair}
+    assert not missing, f"test_explorable_models.py compares no random settings of {sorted(missing)}"
 
 
 def random_settings(how_many, **choices):
@@ -243,10 +272,9 @@ def test_a_setting_that_no_control_allows_becomes_one_that_it_does(browser, addr
 @pytest.mark.browser
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [360, 1100])
-@pytest.mark.parametrize("name", ["access", "banks", "tiles"])
+@pytest.mark.parametrize("name", ALL)
 def test_every_control_works_by_keyboard_and_nothing_is_wider_than_the_page(browser, name, width):
-    data = {"tiles": stills.roof()}
-    page = loaded(browser, name, data=data, viewport={"width": width, "height": 800})
+    page = loaded_as_in_its_chapter(browser, name, viewport={"width": width, "height": 800})
     figure = page.locator("figure.explorable")
     assert figure.locator(".explorable-still").is_hidden()
     assert figure.locator("svg[role=img]").get_attribute("aria-label") == (
@@ -256,8 +284,10 @@ def test_every_control_works_by_keyboard_and_nothing_is_wider_than_the_page(brow
     for control in page.evaluate(
         "name => explorables[name].controls.map(({ name, kind }) => [name, kind])", name
     ):
-        key = {"range": "ArrowRight", "select": "ArrowUp", "choice": "ArrowLeft"}[control[1]]
         field = f"#{name}-{control[0]}" if control[1] != "choice" else f"[name={name}-{control[0]}]:checked"
+        first = page.evaluate("field => document.querySelector(field).selectedIndex === 0", field)
+        away = "ArrowDown" if first else "ArrowUp"
+        key = {"range": "ArrowRight", "select": away, "choice": "ArrowLeft"}[control[1]]
         before = page.evaluate("name => explorables[name].figures[0].state", name)[control[0]]
         figure.locator(field).focus()
         page.keyboard.press(key)
@@ -297,6 +327,6 @@ def test_the_script_has_the_colours_of_the_palette(browser):
     assert loaded(browser, "access").evaluate("explorables.COLOURS") == PALETTE
 
 
-def test_the_still_pictures_have_something_to_read_aloud():
-    for make in (stills.strides, stills.columns, stills.race):
-        assert "aria-label" in make().body
+@pytest.mark.parametrize("name", ALL)
+def test_the_still_picture_has_something_to_read_aloud(name):
+    assert "aria-label" in made(name, "still").body

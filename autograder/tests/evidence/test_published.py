@@ -86,6 +86,7 @@ def test_a_source_names_its_experiment_device_place_and_difference():
             assert all(isinstance(entry[field], str) and entry[field].strip() for field in texts), about
             assert entry["cite"] in keys, f"{about}: references.bib has no {entry['cite']}"
             assert entry["differs"].endswith("."), f"{about}: one sentence says what differs"
+            assert not entry.get("left_out", "").endswith("."), f"{about}: its place adds the full stop"
             assert isinstance(entry["opened"], datetime.date)
             assert 2000 < entry["year"] <= entry["opened"].year, about
 

@@ -8,9 +8,11 @@ from datetime import date, timedelta
 import pytest
 from conftest import ROOT
 
-from autograder.syllabus import STUDY, ProblemSet, read_chapters, read_sets, term, workshop
+from autograder.syllabus import ORDER, STUDY, TOGETHER, ProblemSet, read_chapters, read_sets, term, workshop
 
 BEGIN = date(2027, 2, 1)
+CHAPTERS = len(read_chapters(ROOT))
+LESSONS = CHAPTERS - len(TOGETHER)  # weeks that the whole book takes
 
 
 def rows(plan):
@@ -22,7 +24,8 @@ def rows(plan):
 
 def test_chapters_and_sets_are_read_from_what_they_say_of_themselves():
     chapters, sets = read_chapters(ROOT), {one.name: one for one in read_sets(ROOT)}
-    assert [one.number for one in chapters] == list(range(1, 15)) and len(sets) == 16
+    assert [one.number for one in chapters] == list(range(1, CHAPTERS + 1)) and len(sets) == 16
+    assert sorted(ORDER) == [one.number for one in chapters], "ORDER says which chapters stay where few fit"
     fourth = sets["ps04"]
     assert fourth == ProblemSet("ps04", "Matrix multiplication", 4, 4.5, 100, 15, 1.5)
     assert (sets["ps00"].chapter, sets["ps00"].hours, sets["ps12"].chapter) == (0, 1, 8)
@@ -64,12 +67,14 @@ def test_no_week_of_a_term_takes_more_than_a_student_has(weeks, study):
     assert all(due[name] - given[name] == timedelta(weeks=1 if name == "ps00" else 2) for name in given)
     assert max(due.values()) <= BEGIN + timedelta(weeks=weeks)
     chapters = [int(which) for _, kind, which in told if kind == "chapter"]
-    assert chapters == sorted(chapters) and len(chapters) == (weeks if weeks < 12 else 14)
+    pairs = sum(set(pair) <= set(chapters) for pair in TOGETHER)
+    assert chapters == sorted(chapters) and len(chapters) - pairs == min(weeks, LESSONS)
 
 
-def test_a_term_of_fourteen_weeks_has_two_without_a_chapter():
-    free = [line for line in term(ROOT, 14, 8, BEGIN).syllabus.split("\n") if "work on the sets" in line]
-    assert [line.split(" | ")[0] for line in free] == ["| 7", "| 14"]
+def test_a_term_of_two_weeks_more_than_the_book_takes_has_two_without_a_chapter():
+    plan = term(ROOT, LESSONS + 2, 8, BEGIN).syllabus
+    free = [line.split(" | ")[0] for line in plan.split("\n") if "work on the sets" in line]
+    assert free == [f"| {(LESSONS + 1) // 2 + 1}", f"| {LESSONS + 2}"]
 
 
 def test_the_hours_that_nobody_named_hold_all_sets_but_the_closing_ones_in_twelve_weeks():
@@ -81,6 +86,6 @@ def test_the_hours_that_nobody_named_hold_all_sets_but_the_closing_ones_in_twelv
 def test_a_workshop_has_the_chapters_of_the_books_own_plans():
     for hours, chapters in ((2, "1 5"), (4, "1 2 4 5"), (8, "1 2 3 4 5 6 7 9")):
         assert [which for _, _, which in rows(workshop(ROOT, hours, BEGIN))] == chapters.split()
-    long = workshop(ROOT, 16, BEGIN)
+    long = workshop(ROOT, CHAPTERS + 2, BEGIN)  # all but the last of ORDER, which is for a term
     assert long.syllabus.count("at the keyboard: the problem sets") == 3
     assert max(day for day, _, _ in rows(long)) == BEGIN + timedelta(days=1)

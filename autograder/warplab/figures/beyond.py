@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.patches import Rectangle
 
 from warplab import plots, specs
+from warplab.figures import building
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
@@ -315,7 +316,7 @@ def journey(stations):
     fig, ax = plots.new(5.0, 0.6 * len(stations), phone=(plots.PHONE, 0.72 * len(stations)))
     ax.plot([middle, middle], [0, last], color=INK, linewidth=2, alpha=0.35, zorder=1)
     for y, (number, chapter, says) in enumerate(stations):
-        colour = COLOUR[("blue", "green", "orange")[y // 4]]
+        colour = COLOUR[building.part(y + 1)]
         ax.add_patch(
             Rectangle((middle - 0.4, y - 0.4), 0.8, 0.8, facecolor=plots.PAPER, linewidth=0, zorder=2)
         )
@@ -348,7 +349,7 @@ def journey(stations):
     said = "; ".join(f"{chapter}: {number} {says}" for number, chapter, says in stations)
     return plots.show(
         fig,
-        alt=f"The twelve chapters on one thread, each with a small picture and a number. {said}.",
+        alt=f"{len(stations)} chapters on one thread, each with a small picture and a number. {said}.",
         caption="From a pixel to a bill, on one thread: computing (blue), the machine (green), using it "
         "(orange). The numbers are the registry's and the chapters' own.",
     )

@@ -10,17 +10,22 @@ from warplab.plots.figure import PAGE_FONT
 WIDTH, HEIGHT = 760, 124
 ROWS, COLUMNS, STEP = 6, 17, 17  # of the hall's students
 HALL, TABLE = (272, 12), (502, 46, 48, 32)
-PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last six
+PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last the rest
 FAINT, ROOM = 0.3, 0.5  # opacity of what is not lit, of walls
+
+
+def part(chapter):
+    """The colour of the part of the book that a chapter belongs to."""
+    return PARTS[min((chapter - 1) // 4, len(PARTS) - 1)]
 
 
 def opener(chapter):
     """The SVG of a chapter's opener: decoration, without words; the plan alone where LIT has no entry."""
-    colour = PALETTE[PARTS[min((chapter - 1) // 4, len(PARTS) - 1)]]
-    lit = LIT.get(chapter, lambda colour: [])
+    colour = PALETTE[part(chapter)]
+    lit, own = LIT.get(chapter, (lambda colour: [], ""))
     light = f'<g fill="{colour}" stroke="none">{"".join(lit(colour))}</g>'
-    students, sheets = chapter not in (1, 2, 3, 9, 12, 13, 14), chapter not in (6, 7)
-    plan = _office() + _desk(sheets) + _door() + _hall(students) + _table() + _corridor() + _next_hall()
+    desk, hall = _desk(own != "sheets"), _hall(own != "students")
+    plan = _office() + desk + _door() + hall + _table() + _corridor() + _next_hall()
     return _svg(f"0 0 {WIDTH} {HEIGHT}", plan + light, 'aria-hidden="true"')
 
 
@@ -284,25 +289,25 @@ def _tomorrow(colour):
     yield from _products(colour)
 
 
-LIT = {
-    number: draw
-    for number, draw in enumerate(
+# Of each chapter, from the first, its drawing, and what of the plan that draws itself: students or sheets.
+LIT = dict(
+    enumerate(
         (
-            _pixels,
-            _cores,
-            _parallel,
-            _products,
-            _memory,
-            _fit,
-            _precision,
-            _stack,
-            _inference,
-            _many,
-            _choosing,
-            _beyond,
-            _learning,
-            _tomorrow,
+            (_pixels, "students"),
+            (_cores, "students"),
+            (_parallel, "students"),
+            (_products, ""),
+            (_memory, ""),
+            (_fit, "sheets"),
+            (_precision, "sheets"),
+            (_stack, ""),
+            (_inference, "students"),
+            (_many, ""),
+            (_choosing, ""),
+            (_beyond, "students"),
+            (_learning, "students"),
+            (_tomorrow, "students"),
         ),
         1,
     )
-}
+)

@@ -159,6 +159,8 @@ HELD: dict[tuple[str, str], Callable[[Point], LaunchWork]] = {
     ("reduction", "library, Thrust"): read,
     ("reduction", "an atomic a number"): sum_of(kernels.reduce_atomic, 256),
     ("reduction", "a tree in shared memory"): sum_of(kernels.reduce_tree, 256),
+    ("reduction", "a tree, two loads a thread"): read,
+    ("reduction", "a tree, two loads a thread, last warp unrolled"): read,
     ("reduction", "by shuffles"): sum_of(kernels.reduce_shuffle, 2048),
     ("reduction", "by shuffles, several loads a thread"): read,
     ("transpose", "naive"): transpose_of(kernels.transpose_naive),
@@ -241,6 +243,10 @@ def _judged() -> Iterator[Judged]:
             for p in evidence.points:
                 why = NOT_HELD.get((experiment, p.series)) or NOT_HELD.get(experiment, "")
                 why = why or ("" if card else UNKNOWN) or ("" if "sms" in specs.get(card) else NO_SMS)
-                how = None if why else HELD[experiment, p.series]
-                found = bounds(how(p), card, warm=True) if how and card else None
+                how = HELD.get((experiment, p.series))
+                if not why and not how:
+                    raise KeyError(
+                        f"{experiment}: '{p.series}' is neither in HELD nor in NOT_HELD of held.py"
+                    )
+                found = bounds(how(p), card, warm=True) if how and card and not why else None
                 yield Judged(experiment, evidence, p, found, why)

@@ -42,7 +42,7 @@
       waiting.forEach((_, place) => nodes.push(made("rect", { x: bank * slot + 0.5, y: queue + 7 + place * step, width: slot - 1, height: step - 1, fill: place ? COLOURS.orange : COLOURS.green })));
     });
     const end = queue + 12 + step * wavefronts;
-    for (const bank of [0, 8, 16, 24, 31]) nodes.push(words((bank + 0.5) * slot, end + 12, bank, { "text-anchor": "middle", "font-size": 12 }));
+    for (const bank of [0, 8, 16, 24, 31]) nodes.push(words(Math.min((bank + 0.5) * slot, width - 7), end + 12, bank, { "text-anchor": "middle", "font-size": 12 }));
     return picture(width, Math.max(end + 18, queue + 150), sentence, ...nodes);
   }
 

@@ -77,7 +77,7 @@
     return Object.entries(kernels).flatMap(([name, { bytes, end }], i) => {
       const top = y + i * 52;
       return [
-        words(x, top + 13, `${names[name]}: ${mib(bytes)}`),
+        words(x, top + 13, `${width < 340 ? names[name].replace(" and a patch of", ", patch") : names[name]}: ${mib(bytes)}`),
         made("rect", { x, y: top + 20, width: (width * end) / most, height: 18, fill: "none", stroke: INKS[name] }),
         made("rect", { x, y: top + 20, width: (width * bytes) / most, height: 18, fill: INKS[name] }),
       ];
