@@ -63,25 +63,6 @@ def test_tiled_matrix_product_of_structs_by_value(tile):
     np.testing.assert_array_equal(c, a @ b)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name, shared", [("reduce0<int>", 1024), ("reduce2<int>", 1024), ("reduce5<int, 256>", 0)]
-)
-def test_ladder_of_reductions(name, shared):
-    x, out = RNG.integers(-99, 99, 1000).astype(np.int32), np.zeros(4, np.int32)
-    kernel("reduction.cu", name)[4, 256, 0, shared](x, out, 1000)
-    assert out.sum() == x.sum()
-
-
-@pytest.mark.parametrize("name", ["transposeNaive", "transposeNoBankConflicts"])
-def test_transpose(name):
-    x = RNG.random((64, 64), np.float32)
-    out = np.zeros_like(x)
-    p = warplab.profile(kernel("transpose.cu", name)[(2, 2), (32, 8)], out, x)
-    np.testing.assert_array_equal(out, x.T)
-    assert p.shared_load.bank_conflicts == 0
-
-
 def test_convolution_with_a_mask_that_the_host_sets():
     convolve = kernel("convolution.cu", "convolve")
     mask, image = RNG.random((5, 5), np.float32), RNG.random((20, 33), np.float32)
@@ -94,18 +75,6 @@ def test_convolution_with_a_mask_that_the_host_sets():
     expected = sum(mask[i, j] * padded[i : i + 20, j : j + 33] for i in range(5) for j in range(5))
     np.testing.assert_allclose(out, expected, rtol=1e-5)
     assert convolve.symbol("pixels_done").get() == 33 * 20
-
-
-@pytest.mark.parametrize("order", ["Ascending", "Descending"])
-def test_bitonic_sort(order):
-    x = RNG.integers(0, 1000, 256).astype(np.int32)
-    expected = np.sort(x) if order == "Ascending" else np.sort(x)[::-1]
-    step = kernel("bitonic_sort.cu", f"bitonic_step<{order}>")
-    device = cuda.to_device(x)
-    for k in (1 << n for n in range(1, 9)):
-        for j in (k >> n for n in range(1, k.bit_length())):
-            step[2, 128](device, j, k)
-    np.testing.assert_array_equal(device.copy_to_host(), expected)
 
 
 @dataclass
@@ -157,43 +126,6 @@ def test_cooperative_groups():
         expected[1:-1] += 0.25 * (expected[:-2] - 2 * expected[1:-1] + expected[2:])
     kernel("cooperative.cu", "heat")[2, 64](a, b, 128, 4)
     np.testing.assert_allclose(a, expected, rtol=1e-5)
-
-
-@pytest.mark.slow
-def test_tensor_cores():
-    m, n, k = 32, 16, 48
-    a, b = RNG.integers(-4, 5, (m, k)).astype(np.float16), RNG.integers(-4, 5, (k, n)).astype(np.float16)
-    c = RNG.integers(-4, 5, (m, n)).astype(np.float32)
-    expected = 2 * (a.astype(float) @ b.astype(float)) - c
-    columns = [np.asfortranarray(x).ravel(order="K").copy() for x in (a, b, c)]
-    kernel("wmma_gemm.cu", "wmma_example")[(1, 1), (64, 1)](*columns, m, n, k, 2.0, -1.0)
-    np.testing.assert_array_equal(columns[2].reshape(n, m).T, expected)
-
-
-def test_softmax_of_a_torch_extension():
-    x = (RNG.standard_normal((3, 200)) * 5).astype(np.float32)
-    y = np.zeros_like(x)
-    kernel("softmax.cu", "online_softmax<128>")[3, 128](x, y, 200)
-    e = np.exp(x.astype(float) - x.max(1, keepdims=True))
-    np.testing.assert_allclose(y, e / e.sum(1, keepdims=True), rtol=1e-4)
-
-
-@pytest.mark.parametrize("border", ["torus", "walls"])
-def test_game_of_life(border):
-    now = RNG.integers(0, 2, (20, 30)).astype(np.uint8)
-    out = np.full_like(now, 9)
-    kernel("game_of_life.cu", f"step<Border::{border}>")[(2, 2), (16, 16)](now, out, 30, 20)
-    padded = np.pad(now, 1, mode="wrap" if border == "torus" else "constant")
-    around = sum(padded[i : i + 20, j : j + 30] for i in range(3) for j in range(3)) - now
-    np.testing.assert_array_equal(out, (around == 3) | (around == 2) & (now == 1))
-
-
-@pytest.mark.parametrize("stride, conflicts", [(1, 0), (2, 1), (32, 31)])  # 32 lanes on 32 / stride banks
-def test_bank_conflicts_of_kernels_made_by_a_macro(stride, conflicts):
-    x, out = np.arange(32 * stride, dtype=np.float32), np.zeros(32, np.float32)
-    p = warplab.profile(kernel("bank_conflicts.cu", f"stride{stride}")[1, 32], x, out)
-    np.testing.assert_array_equal(out, x[::stride])
-    assert p.shared_load.bank_conflicts == conflicts
 
 
 @pytest.mark.parametrize("rule", ["mirror", "zero"])

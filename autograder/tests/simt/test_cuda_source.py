@@ -72,6 +72,25 @@ def test_a_kernel_that_is_not_there_is_told_which_are(name, message):
         warplab.cuda_kernel(source, name)
 
 
+MADE = """
+#define MADE(name, n) \\
+    extern "C" __global__ void name(int* x) { x[0] = (n); }
+MADE(one, 1)
+MADE(two, 2)
+enum class Edge { torus, walls };
+template <Edge edge> __global__ void sides(int* x) { x[0] = edge == Edge::walls ? 4 : 0; }
+struct Double { __device__ int operator()(int a) const { return 2 * a; } };
+template <typename F, unsigned int N> __global__ void apply(int* x) { x[0] = F()(N); }
+"""
+
+
+@pytest.mark.parametrize("name, value", [("two", 2), ("sides<Edge::walls>", 4), ("apply<Double, 3>", 6)])
+def test_kernels_that_a_macro_makes_and_instances_are_found_by_their_names(name, value):
+    x = np.zeros(1, np.int32)
+    warplab.cuda_kernel(MADE, name)[1, 1](x)
+    assert x[0] == value
+
+
 def test_an_error_in_a_header_names_the_header(tmp_path):
     (tmp_path / "tools.cuh").write_text(
         "#pragma once\nint host() { return 1; }\n__device__ int f() { return g; }\n"

@@ -43,6 +43,27 @@ HOST = {  # each is refused by NVRTC where it stands, with the names that it dec
     "pragma": ("void o(int n) {\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) ; }", "o"),
     "function pointers": ("void (*handler)(int) = nullptr;", "handler"),
     "using": ("using namespace cv; using std::cout;", ""),
+    "main that returns behind": ("auto main(int, char **) -> int { error: return 0; }", "main"),
+    "loop over kernels": ("void each() { for (auto one : {k}) one<<<1, 32>>>(nullptr); }", "each"),
+    "linkage of one": ('extern "C" bool even(unsigned n) { return n % 2 == 0; }', "even"),
+    "module of Python": ('PYBIND11_MODULE(NAME, m) { m.def("forward", &forward, "of rows"); }', ""),
+    "types of torch": (
+        "torch::Tensor forward(torch::Tensor x) { auto y = torch::empty_like(x);\n"
+        "  k<<<x.size(0), 128>>>(x.data_ptr<float>()); return y; }",
+        "forward",
+    ),
+    "branch in a body": (
+        "inline\ncudaError_t checked(cudaError_t r)\n{\n#if defined(DEBUG) || defined(_DEBUG)\n"
+        "  assert(r == cudaSuccess);\n#endif\n  return r;\n}",
+        "checked",
+    ),
+    "class": (
+        "class World {\n  float *now = nullptr;\npublic:\n  World(int w);\n"
+        "  ~World() noexcept { cudaFree(now), k<<<1, 1>>>(now); }\n"
+        "  friend std::ostream &operator<<(std::ostream &out, const World &w);\n};\n"
+        "World::World(int w) { cudaMallocManaged(&now, w); }",
+        "World",
+    ),
     "array of structs": ('struct Option { const char *name; int value; } options[] = {{"a", 1}};', ""),
 }
 DEVICE = {  # each stays, with an expression that uses it and its value
@@ -80,6 +101,31 @@ DEVICE = {  # each stays, with an expression that uses it and its value
     "variable": ("__device__ int counter = 11;", "counter", 11),
     "from a template": ("template <class T> __device__ T zero() { return T(); }", "zero<int>()", 0),
     "a type of a type": ("struct In { int i; };\nstruct Out { In in[3]; };", "sizeof(Out)", 12),
+    "enumeration of bytes": ("enum Cell : unsigned char { DEAD, ALIVE };", "sizeof(Cell) + ALIVE", 2),
+    "enumeration as argument": (
+        "enum class Edge { torus, walls };\ntemplate <Edge edge> __device__ int sides()\n"
+        "{ if constexpr (edge == Edge::walls) return 4; else return 0; }",
+        "sides<Edge::walls>()",
+        4,
+    ),
+    "function object": (
+        "struct Less { __host__ __device__ bool operator()(int a, int b) const { return a < b; } };\n"
+        "template <class F> __device__ int first(int a, int b) { return F()(a, b) ? a : b; }",
+        "first<Less>(5, 3)",
+        3,
+    ),
+    "aligned struct": (
+        "struct __align__(8) MD { float m, d; };\n"
+        "__device__ __forceinline__ MD merge(MD a, MD b) { return MD{a.m, a.d + b.d}; }",
+        "merge(MD{1, 2}, {3, 4}).d",
+        6,
+    ),
+    "shared memory of any type": (
+        "template <class T> struct Shared {\n"
+        "  __device__ operator T *() { extern __shared__ int memory[]; return (T *)memory; } };",
+        "sizeof(Shared<float>)",
+        1,
+    ),
     "std": ("using std::max;", "std::max(1, 2) + std::sqrt(16.f) + std::pow(2, 3)", 14),
     "integers of C": ("typedef uint32_t word;", "word(-1) == UINT_MAX", 1),
     "limits": ("", "std::numeric_limits<short>::max()", 32767),

@@ -39,14 +39,14 @@ MATMUL = """
 using namespace nvcuda;
 extern "C" __global__ void matmul(const TYPE* a, const TYPE* b, SUM* c)
 {
-    wmma::fragment<wmma::matrix_a, M, N, K, PRECISION, wmma::row_major> fa;
-    wmma::fragment<wmma::matrix_b, M, N, K, PRECISION, wmma::BLAYOUT> fb;
+    wmma::fragment<wmma::matrix_a, M, N, K, PRECISION, wmma::LAYOUT> fa;
+    wmma::fragment<wmma::matrix_b, M, N, K, PRECISION, wmma::LAYOUT> fb;
     wmma::fragment<wmma::accumulator, M, N, K, SUM> fc;
     wmma::fill_fragment(fc, SUM(0));
     int row = blockIdx.y * M, col = blockIdx.x * N;
     for (int k = 0; k < 64; k += K) {
-        wmma::load_matrix_sync(fa, a + row * 64 + k, 64);
-        wmma::load_matrix_sync(fb, BLAYOUT == 0 ? b + k * 64 + col : b + col * 64 + k, 64);
+        wmma::load_matrix_sync(fa, BY_ROWS ? a + row * 64 + k : a + k * 64 + row, 64);
+        wmma::load_matrix_sync(fb, BY_ROWS ? b + k * 64 + col : b + col * 64 + k, 64);
         CONVERT
         wmma::mma_sync(fc, fa, fb, fc);
     }
@@ -68,8 +68,8 @@ CPP = {
 def matmul(kind, shape=(16, 16, 16), layout="row_major", accumulator=None):
     m, n, k = shape
     names = {
-        "BLAYOUT == 0": "1" if layout == "row_major" else "0",
-        "BLAYOUT": layout,
+        "BY_ROWS": "1" if layout == "row_major" else "0",
+        "LAYOUT": layout,
         "PRECISION": "wmma::precision::tf32" if kind == "tf32" else CPP[kind],
         "TYPE": CPP[kind],
         "SUM": accumulator or {"s8": "int", "u8": "int", "f64": "double"}.get(kind, "float"),
@@ -124,10 +124,10 @@ def test_a_wmma_matmul_and_its_counts(kind, shape, loads, sectors, flops):
 @pytest.mark.parametrize(
     "kind, shape", [("f16", (16, 16, 16)), ("bf16", (16, 16, 16)), ("tf32", (16, 16, 8)), ("s8", (8, 32, 16))]
 )
-def test_a_column_major_operand(kind, shape):
+def test_column_major_operands(kind, shape):
     (a, x), (b, y) = random(kind, (64, 64)), random(kind, (64, 64))
     c = np.zeros((64, 64), np.int32 if kind == "s8" else np.float32)
-    matmul(kind, shape, "col_major")(a, np.ascontiguousarray(b.T), c)
+    matmul(kind, shape, "col_major")(np.ascontiguousarray(a.T), np.ascontiguousarray(b.T), c)
     np.testing.assert_array_equal(c, step_by_step(x, y, shape[2], c.dtype))
 
 
@@ -394,40 +394,4 @@ def test_ldmatrix_counts_one_request_and_its_bank_conflicts(stride, wavefronts):
         1,
         wavefronts,
         wavefronts - 4,
-    )
-
-
-STAGED = """
-#include <mma.h>
-using namespace nvcuda;
-extern "C" __global__ void square(const __nv_bfloat16* x, float* out)
-{
-    __shared__ __align__(32) __nv_bfloat16 tile[16 * LD];
-    for (int i = threadIdx.x; i < 256; i += 32) tile[i / 16 * LD + i % 16] = x[i];
-    __syncthreads();
-    wmma::fragment<wmma::matrix_a, 16, 16, 16, __nv_bfloat16, wmma::row_major> a;
-    wmma::fragment<wmma::matrix_b, 16, 16, 16, __nv_bfloat16, wmma::row_major> b;
-    wmma::fragment<wmma::accumulator, 16, 16, 16, float> c;
-    wmma::fill_fragment(c, 0.0f);
-    wmma::load_matrix_sync(a, tile, LD);
-    wmma::load_matrix_sync(b, tile, LD);
-    wmma::mma_sync(c, a, b, c);
-    wmma::store_matrix_sync(out, c, 16, wmma::mem_row_major);
-}
-"""
-
-
-@pytest.mark.parametrize(
-    "ld, wavefronts", [(16, 4), (24, 4), (64, 16)]
-)  # rows 32, 48 and 128 bytes apart; the last share 8 banks
-def test_tiles_in_shared_memory_count_as_shared_loads_whatever_the_pointer_says(ld, wavefronts):
-    x, values = random("bf16", (16, 16))
-    out = np.zeros((16, 16), np.float32)
-    p = warplab.profile(warplab.cuda_kernel(STAGED.replace("LD", str(ld)), "square")[1, 32], x, out)
-    np.testing.assert_array_equal(out, (values @ values).astype(np.float32))
-    # 512 bytes are 4 wavefronts at least
-    assert (p.shared_load.requests, p.shared_load.wavefronts, p.shared_load.bank_conflicts) == (
-        2,
-        2 * wavefronts,
-        2 * (wavefronts - 4),
     )
