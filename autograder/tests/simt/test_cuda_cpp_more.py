@@ -3,7 +3,6 @@
 And what is refused by name.
 """
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -132,57 +131,6 @@ def test_an_asynchronous_copy_that_overruns_its_array_is_found():
         warplab.cuda_kernel(PIPELINE, "flip")[1, 32](np.zeros(384, np.float32), np.zeros(512, np.float32))
 
 
-GROUPS = """
-#include <cooperative_groups.h>
-#include <cooperative_groups/reduce.h>
-namespace cg = cooperative_groups;
-extern "C" __global__
-void sums(const float* x, const int* n, float* warp_sums, int* eights, int* most, float* total)
-{
-    __shared__ float parts[4];
-    auto block = cg::this_thread_block();
-    auto warp = cg::tiled_partition<32>(block);
-    auto eight = cg::tiled_partition<8>(block);
-    int i = block.group_index().x * block.size() + block.thread_rank();
-    float sum = cg::reduce(warp, x[i], cg::plus<float>());
-    int own = n[i], part = own;
-    for (int d = eight.size() / 2; d; d /= 2) part += eight.shfl_down(part, d);
-    int top = cg::reduce(warp, own, cg::greater<int>());
-    if (eight.thread_rank() == 0) eights[i / 8] = part;
-    if (warp.thread_rank() == 0) {
-        warp_sums[i / 32] = sum;
-        most[i / 32] = top;
-        parts[warp.meta_group_rank()] = sum;
-    }
-    block.sync();
-    if (block.thread_rank() < 4) {
-        auto few = cg::coalesced_threads();
-        float s = cg::reduce(few, parts[few.thread_rank()], cg::plus<float>());
-        if (few.thread_rank() == 0) atomicAdd(total, s);
-    }
-}
-"""
-
-
-@pytest.mark.slow
-def test_cooperative_groups_reduce_in_tiles():
-    x, n = RNG.integers(0, 100, 256).astype(np.float32), RNG.integers(-100, 100, 256).astype(np.int32)
-    warps, eights, most, total = (
-        np.zeros(8, np.float32),
-        np.zeros(32, np.int32),
-        np.zeros(8, np.int32),
-        np.zeros(1, np.float32),
-    )
-    p = warplab.profile(warplab.cuda_kernel(GROUPS, "sums")[2, 128], x, n, warps, eights, most, total)
-    np.testing.assert_array_equal(warps, x.reshape(8, 32).sum(1))
-    np.testing.assert_array_equal(eights, n.reshape(32, 8).sum(1))
-    np.testing.assert_array_equal(most, n.reshape(8, 32).max(1))
-    assert total[0] == x.sum()
-    # x and n: 8 warps, 4 sectors each; stores: 4 of 4 bytes side by side, and two times one
-    assert (p.global_load.requests, p.global_load.sectors) == (16, 64)
-    assert (p.global_store.requests, p.global_store.sectors, p.atomics.requests) == (24, 24, 2)
-
-
 ONE = """
 #include <cooperative_groups.h>
 #include <cooperative_groups/scan.h>
@@ -263,112 +211,6 @@ def test_a_half2_saxpy():
     )
 
 
-def each_of(expressions) -> str:
-    """Statements that put the value of each expression into a row of out, 32 elements long."""
-    return "\n".join(f"out[{32 * n} + i] = {one};" for n, one in enumerate(expressions))
-
-
-HALVES = """
-#include <cuda_fp16.h>
-#include <cuda_bf16.h>
-extern "C" __global__ void each(const TYPE* x, const TYPE* y, TYPE* out)
-{
-    int i = threadIdx.x;
-    TYPE a = x[i], b = y[i];
-    STATEMENTS
-}
-"""
-PAIRS = {
-    "__hadd2(a, b)": lambda a, b: a + b,
-    "__hsub2(a, b)": lambda a, b: a - b,
-    "__hmul2(a, b)": lambda a, b: a * b,
-    "__hfma2(a, b, b)": lambda a, b: a * b + b,
-    "__hfma2_relu(a, b, b)": lambda a, b: np.maximum(a * b + b, 0),
-    "__hmin2(a, b)": np.minimum,
-    "__hmax2(a, b)": np.maximum,
-    "__hneg2(a)": lambda a, b: -a,
-    "__habs2(a)": lambda a, b: np.abs(a),
-    "__hgt2(a, b)": lambda a, b: (a > b) * 1.0,
-    "__hle2(a, b)": lambda a, b: (a <= b) * 1.0,
-    "h2floor(a)": lambda a, b: np.floor(a),
-    "h2rint(a)": lambda a, b: np.rint(a),
-    "__shfl_xor_sync(0xffffffff, a, 1)": lambda a, b: a.reshape(16, 2, 2)[:, ::-1].ravel(),
-}
-
-
-@pytest.mark.parametrize("kind", ["half2", "__nv_bfloat162"])
-def test_packed_arithmetic_is_rounded_once(kind):
-    dtype = {"half2": np.float16, "__nv_bfloat162": ml_dtypes.bfloat16}[kind]
-    x, y = (RNG.standard_normal((2, 64)) * 3).astype(dtype)
-    out = np.zeros((len(PAIRS), 64), dtype)
-    source = HALVES.replace("TYPE", kind).replace("STATEMENTS", each_of(PAIRS))
-    warplab.cuda_kernel(source, "each")[1, 32](x, y, out)
-    for (expression, meaning), found in zip(PAIRS.items(), out):
-        wanted = meaning(x.astype(float), y.astype(float)).astype(dtype)
-        np.testing.assert_array_equal(found.astype(float), wanted.astype(float), err_msg=expression)
-
-
-INTEGERS = """
-extern "C" __global__ void each(const int* x, const int* y, const int* z, int* out)
-{
-    int i = threadIdx.x, a = x[i], b = y[i], c = z[i];
-    STATEMENTS
-}
-"""
-
-
-def bytes_of(x, sign="i"):
-    return np.ascontiguousarray(x).view(f"{sign}1").reshape(-1, 4).astype(np.int64)
-
-
-def pairs_of(x, sign="i"):
-    return np.ascontiguousarray(x).view(f"{sign}2").reshape(-1, 2).astype(np.int64)
-
-
-def whole(parts, width):
-    return np.ascontiguousarray(parts.astype(f"u{width}")).view(np.int32).reshape(-1)
-
-
-PACKED = {
-    "__dp4a(a, b, c)": lambda a, b, c: (bytes_of(a) * bytes_of(b)).sum(1) + c,
-    "(int)__dp4a((unsigned)a, (unsigned)b, (unsigned)c)": lambda a, b, c: (
-        (bytes_of(a, "u") * bytes_of(b, "u")).sum(1) + c
-    ),
-    "__dp2a_lo(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, :2]).sum(1) + c,
-    "__dp2a_hi(a, b, c)": lambda a, b, c: (pairs_of(a) * bytes_of(b)[:, 2:]).sum(1) + c,
-    "__vadd4(a, b)": lambda a, b, c: whole(bytes_of(a) + bytes_of(b), 1),
-    "__vabsdiffu4(a, b)": lambda a, b, c: whole(np.abs(bytes_of(a, "u") - bytes_of(b, "u")), 1),
-    "__vsadu4(a, b)": lambda a, b, c: np.abs(bytes_of(a, "u") - bytes_of(b, "u")).sum(1),
-    "__vmaxs2(a, b)": lambda a, b, c: whole(np.maximum(pairs_of(a), pairs_of(b)), 2),
-    "__vminu2(a, b)": lambda a, b, c: whole(np.minimum(pairs_of(a, "u"), pairs_of(b, "u")), 2),
-    "__vcmpeq4(a, b)": lambda a, b, c: whole(np.where(bytes_of(a) == bytes_of(b), 255, 0), 1),
-    "__sad(a, b, c)": lambda a, b, c: np.abs(a.astype(np.int64) - b) + c,
-    "__reduce_add_sync(0xffffffff, a)": lambda a, b, c: np.full(32, a.astype(np.int64).sum()),
-    "__reduce_max_sync(0xffffffff, a)": lambda a, b, c: np.full(32, a.max()),
-    "__mul24(a, b)": lambda a, b, c: ((a.astype(np.int64) << 40) >> 40) * ((b.astype(np.int64) << 40) >> 40),
-    "__ffs(a) + __clz(b) + __popc(c)": lambda a, b, c: (
-        np.array([(v & -v).bit_length() for v in a.tolist()])
-        + [32 - (v & 0xFFFFFFFF).bit_length() for v in b.tolist()]
-        + np.bitwise_count(c.view(np.uint32))
-    ),
-    "__viaddmax_s32(a, b, c)": lambda a, b, c: np.maximum((a + b).astype(np.int32), c),
-    "__vimax_s32_relu(a, b)": lambda a, b, c: np.maximum(np.maximum(a, b), 0),
-}
-
-
-def test_integer_intrinsics():
-    a, b, c = RNG.integers(-(1 << 31), 1 << 31, (3, 32)).astype(np.int32)
-    b[::5] = a[::5]
-    out = np.zeros((len(PACKED), 32), np.int32)
-    p = warplab.profile(
-        warplab.cuda_kernel(INTEGERS.replace("STATEMENTS", each_of(PACKED)), "each")[1, 32], a, b, c, out
-    )
-    for (expression, meaning), found in zip(PACKED.items(), out):
-        wanted = meaning(a, b, c).astype(np.int64).astype(np.int32)
-        np.testing.assert_array_equal(found, wanted, err_msg=expression)
-    assert p.flops == 0
-
-
 REFUSED = """
 extern "C" __global__ void k(float* x)
 {
@@ -421,3 +263,21 @@ def test_threads_may_copy_the_same_words_to_one_place():
     warplab.cuda_kernel(source, "flip")[1, 32](x, y)
     np.testing.assert_array_equal(y[0], np.broadcast_to(x[0, 0], (32, 4)))
     np.testing.assert_array_equal(y[1:], x[1:, ::-1])
+
+
+SIXTEEN_BITS = """
+#include <cuda_fp16.h>
+__global__ void k(unsigned short* won, half* sum, half2* pair) {
+    atomicCAS(won + 1, (unsigned short)0, (unsigned short)(7 + threadIdx.x));
+    atomicAdd(sum + 1, __float2half(0.5f));
+    atomicAdd(pair, __floats2half2_rn(1.0f, 2.0f));
+}
+"""
+
+
+def test_atomics_on_16_bits_leave_their_neighbours_alone():
+    won, sums, pair = np.full(4, 9, np.uint16), np.full(3, 3, np.float16), np.zeros(4, np.float16)
+    won[1] = 0
+    warplab.cuda_kernel(SIXTEEN_BITS, "k")[1, 32](won, sums, pair)
+    assert won.tolist() == [9, 7, 9, 9]  # the first lane wins
+    assert sums.tolist() == [3, 19, 3] and pair.tolist() == [32, 64, 0, 0]
