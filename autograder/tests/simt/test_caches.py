@@ -3,10 +3,6 @@
 Within a process, in the next one, and whatever happens to the cache.
 """
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numba import cuda
@@ -114,36 +110,3 @@ def test_a_second_launch_translates_nothing(monkeypatch):
     )
     double[1, 4](x)
     assert (x == 4).all()
-
-
-CACHED = """
-import numpy as np, warplab
-from numba import cuda
-
-@cuda.jit(cache=True)
-def double(x):
-    x[cuda.threadIdx.x] *= 2
-
-x = np.ones(4, np.float32)
-double[1, 4](x)
-assert (x == 2).all()
-print(sum(double.stats.cache_hits.values()), sum(double.stats.cache_misses.values()))
-"""
-
-
-@pytest.mark.slow
-def test_numbas_own_cache_serves_the_second_process(tmp_path):
-    (tmp_path / "kernel.py").write_text(CACHED)
-    environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    said = []
-    for _ in range(2):
-        said.append(
-            subprocess.run(
-                [sys.executable, tmp_path / "kernel.py"],
-                env=environment,
-                capture_output=True,
-                text=True,
-                check=True,
-            ).stdout
-        )
-    assert [line.split() for line in said] == [["0", "1"], ["1", "0"]]

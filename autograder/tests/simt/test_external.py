@@ -22,18 +22,6 @@ def test_printf_formats_as_c_does_and_keeps_the_order_of_threads(capsys):
     assert capsys.readouterr().out.splitlines() == ["0" + rest, "-1" + rest]
 
 
-@cuda.jit
-def says(x):
-    i = cuda.grid(1)
-    if x[i] > 1:
-        print("thread", i, "has", x[i])
-
-
-def test_print_in_a_numba_kernel(capsys):
-    says[2, 2](np.array([0.0, 2.5, 1.0, 3.0]))
-    assert capsys.readouterr().out == "thread 1 has 2.500000\nthread 3 has 3.000000\n"
-
-
 def test_what_was_printed_before_an_error_is_shown(capsys):
     @cuda.jit
     def prints_then_fails(x):

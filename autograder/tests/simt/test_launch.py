@@ -4,13 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numba import cuda
+from numba import cuda, float32
 
 import warplab
 from warplab.hardware.target import Target
 from warplab.simt.counters.collect import Counters
 from warplab.simt.frontends.launch import LaunchContext
-from warplab.simt.profile import profile
 
 SOURCE = 'extern "C" __global__ void fill(float *x) { x[blockIdx.x * blockDim.x + threadIdx.x] = 3; }'
 TARGET = Target.of("sm_90")
@@ -61,11 +60,25 @@ def test_the_limits_are_those_of_the_target():
 
 
 @cuda.jit
-def wide(x):
-    x[cuda.grid(1)] = 1
+def shift_in_block(x, out):
+    tile = cuda.shared.array(32, float32)
+    own = cuda.local.array(2, float32)
+    t = cuda.threadIdx.x
+    own[0], own[1] = x[cuda.grid(1)], float32(1)
+    tile[t] = own[0] + own[t % 2]
+    cuda.syncthreads()
+    out[cuda.grid(1)] = tile[31 - t]
 
 
-def test_profile_compiles_and_counts_for_the_architecture_that_it_is_given():
-    p = profile(wide[4, 32], np.zeros(128, np.float32), arch="sm_75")
-    assert ".target sm_75" in p.ptx and p.arch == "sm_75"
-    assert (p.occupancy, p.occupancy_limit) == (0.5, "blocks")  # 16 blocks of one warp in 32 warps
+@pytest.mark.parametrize("limit", ["CHUNK_LANES", "CHUNK_SHARED", "CHUNK_LOCAL"])
+def test_a_limit_that_lets_one_block_run_at_a_time_changes_no_result(monkeypatch, limit):
+    x = np.random.default_rng(7).standard_normal(160).astype(np.float32)
+    together, alone = np.zeros((2, 160), np.float32)
+    shift_in_block[5, 32](x, together)
+    monkeypatch.setattr(f"warplab.simt.engine.machine.{limit}", 1)
+    shift_in_block[5, 32](x, alone)
+    np.testing.assert_array_equal(alone, together)
+    own = x.reshape(5, 32)
+    np.testing.assert_array_equal(
+        together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1]
+    )

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import warplab
+from warplab.simt.abi import c_number
 
 SCALE = """
 .version 8.0
@@ -179,3 +180,15 @@ def test_an_error_names_the_instruction_where_there_are_no_lines():
     kernel = warplab.ptx_kernel(SCALE, "scale")
     with pytest.raises(warplab.OutOfBounds, match=r"in kernel scale, ld.global.f32 %f1, \[%rd2\]: thread"):
         kernel[1, 64](np.zeros(8, np.float32), 2.0, np.uint32(32))
+
+
+def test_a_negative_number_passes_as_an_unsigned_one_of_the_same_bits_as_in_c():
+    assert c_number("u32", -1, "x", "kernel") == 2**32 - 1
+
+
+@pytest.mark.parametrize(
+    "kind, value, why", [("s32", 1.5, "a whole number"), ("u8", 256, "8 bits"), ("s16", -32769, "16 bits")]
+)
+def test_a_number_that_does_not_fit_is_refused_by_name(kind, value, why):
+    with pytest.raises(warplab.InvalidLaunch, match=f"argument x is {value}.*{why}"):
+        c_number(kind, value, "x", "kernel")

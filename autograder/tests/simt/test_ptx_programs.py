@@ -184,3 +184,20 @@ def test_a_float_in_a_wider_register_is_its_bits_with_zeros_above():
     assert (out[:, 0] == 0x40490FDB).all()
     np.testing.assert_array_equal(out[:, 1], LANE.astype("f2").view("u2"))
     np.testing.assert_array_equal(out[:, 2], LANE.astype("f4").view("u4") >> 16)
+
+
+@pytest.mark.parametrize(
+    "body, half",
+    [  # edges to which the random programs hardly come; 1.0 is 0x3F80 in bf16
+        # 1.25 * 3.3125 is half-way between 0x4084 and 0x4085; 1e-8 more is above it, in no float32
+        (
+            "mov.b16 %rs1, 0x3FA0; mov.b16 %rs2, 0x4054; mov.b16 %rs4, 0x3228; "
+            "fma.rn.bf16 %rs3, %rs1, %rs2, %rs4;",
+            0x4085,
+        ),
+        ("mov.f32 %f1, 0fBF800001; cvt.rm.bf16.f32 %rs3, %f1;", 0xBF81),  # down: any remainder counts
+        ("mov.b16 %rs1, 0xC2FE; ex2.approx.ftz.bf16 %rs3, %rs1;", 0x0000),  # 2**-127 is subnormal
+    ],
+)
+def test_a_16_bit_float_is_rounded_once(body, half):
+    assert (run(body + "cvt.u32.u16 %r4, %rs3; st.global.u32 [%rd1], %r4;") == half).all()
