@@ -34,15 +34,6 @@ def vector_add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def row_softmax(out, x, stride_out, stride_x, rows, columns, WIDTH: tl.constexpr):
-    at = tl.arange(0, WIDTH)
-    for row in tl.range(tl.program_id(0), rows, tl.num_programs(0), num_stages=2):
-        logits = tl.load(x + row * stride_x + at, mask=at < columns, other=-float("inf"))
-        powers = tl.exp(logits - tl.max(logits, axis=0))
-        tl.store(out + row * stride_out + at, powers / tl.sum(powers, axis=0), mask=at < columns)
-
-
-@triton.jit
 def leaky(x):
     return tl.where(x > 0, x, 0.01 * x)
 
@@ -75,62 +66,6 @@ def product(
     n = tile_n * BN + tl.arange(0, BN)
     at = c + m[:, None] * c_row + n[None, :] * c_col
     tl.store(at, total.to(c.dtype.element_ty), mask=(m[:, None] < M) & (n[None, :] < N))
-
-
-@triton.jit
-def layer_norm_backward(
-    dx, dy, dw, db, x, weight, means, scales, locks, stride, n, GROUPS: tl.constexpr, BLOCK: tl.constexpr
-):
-    """Rows of one group add up their parts of dw and db under a lock, the first by storing."""
-    row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    inside = at < n
-    value = tl.load(x + row * stride + at, mask=inside, other=0).to(tl.float32)
-    grad = tl.load(dy + row * stride + at, mask=inside, other=0).to(tl.float32)
-    w = tl.load(weight + at, mask=inside).to(tl.float32)
-    mean = tl.load(means + row)
-    scale = tl.load(scales + row)
-    centred = tl.where(inside, (value - mean) * scale, 0.0)
-    wgrad = tl.where(inside, w * grad, 0.0)
-    c1 = tl.sum(centred * wgrad, axis=0) / n
-    c2 = tl.sum(wgrad, axis=0) / n
-    tl.store(dx + row * stride + at, (wgrad - (centred * c1 + c2)) * scale, mask=inside)
-    part_w = grad * centred
-    part_b = grad
-    group = row % GROUPS
-    lock = locks + group
-    used = lock + GROUPS
-    dw += group * n + at
-    db += group * n + at
-    while tl.atomic_cas(lock, 0, 1) == 1:
-        pass
-    count = tl.load(used)
-    if count == 0:
-        tl.atomic_xchg(used, 1)
-    else:
-        part_w += tl.load(dw, mask=inside)
-        part_b += tl.load(db, mask=inside)
-    tl.store(dw, part_w, mask=inside)
-    tl.store(db, part_b, mask=inside)
-    tl.debug_barrier()
-    tl.atomic_xchg(lock, 0)
-
-
-@pytest.mark.parametrize("n", [1, 1000, 98432])
-def test_vector_add(n):
-    x, y, out = torch.rand(n), torch.rand(n), torch.full((n,), torch.nan)
-    vector_add[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, out, n, BLOCK=1024)
-    assert torch.equal(out, x + y)
-
-
-@pytest.mark.parametrize("warps", [1, 4, 8])
-@pytest.mark.parametrize("columns", [33, 781])
-def test_softmax(columns, warps):
-    x = torch.randn(37, columns)
-    out = torch.empty_like(x)
-    width = triton.next_power_of_2(columns)
-    row_softmax[(8,)](out, x, columns, columns, 37, columns, WIDTH=width, num_warps=warps, num_stages=2)
-    torch.testing.assert_close(out, torch.softmax(x, 1))
 
 
 def run_product(a, b, c, stages=3, **options):
@@ -169,22 +104,6 @@ def test_random_numbers_are_philox_own():
     out = torch.empty(32, dtype=torch.int32)
     draw[(1,)](out)
     assert int(out[0]) & 0xFFFFFFFF == 0x6627E8D5
-
-
-def test_gradients_of_a_layer_norm_that_programs_add_up_under_a_lock():
-    rows, n = 24, 150
-    x, grad = torch.randn(rows, n), torch.randn(rows, n)
-    weight, bias = torch.rand(n), torch.rand(n)
-    dx, means, scales = torch.empty_like(x), x.mean(1), (x.var(1, correction=0) + 1e-5).rsqrt()
-    leaves = [t.clone().requires_grad_() for t in (x, weight, bias)]
-    torch.nn.functional.layer_norm(leaves[0], (n,), *leaves[1:], 1e-5).backward(grad)
-    dw, db, locks = torch.zeros(4, n), torch.zeros(4, n), torch.zeros(8, dtype=torch.int32)
-    layer_norm_backward[(rows,)](
-        dx, grad, dw, db, x, weight, means, scales, locks, n, n, GROUPS=4, BLOCK=256, num_warps=2
-    )
-    torch.testing.assert_close(dx, leaves[0].grad)
-    torch.testing.assert_close(dw.sum(0), leaves[1].grad, atol=1e-4, rtol=1e-4)
-    torch.testing.assert_close(db.sum(0), leaves[2].grad, atol=1e-4, rtol=1e-4)
 
 
 def add_up(n, **settings):

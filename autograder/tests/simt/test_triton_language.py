@@ -1,4 +1,6 @@
-"""Triton's language on the engine, operation by operation and type by type, against torch."""
+"""Triton's language on the engine against torch, type by type. Its operators and functions of single elements
+are the instructions of test_ptx_fuzz.py.
+"""
 
 import pytest
 import torch
@@ -13,47 +15,6 @@ pytestmark = pytest.mark.full
 WHOLE = [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8]
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 SIZE = 128
-
-
-@triton.jit
-def plus(x, y):
-    return x + y
-
-
-@triton.jit
-def minus(x, y):
-    return x - y
-
-
-@triton.jit
-def times(x, y):
-    return x * y
-
-
-@triton.jit
-def over(x, y):
-    return x / y
-
-
-@triton.jit
-def larger(x, y):
-    return tl.maximum(x, y)
-
-
-@triton.jit
-def both(x, y):
-    return x & y
-
-
-@triton.jit
-def less(x, y):
-    return tl.where(x < y, x, y)
-
-
-@triton.jit
-def binary(x, y, out, OP: tl.constexpr, SIZE: tl.constexpr):
-    at = tl.arange(0, SIZE)
-    tl.store(out + at, OP(tl.load(x + at), tl.load(y + at)))
 
 
 @triton.jit
@@ -77,33 +38,6 @@ def spread(x, out, OP: tl.constexpr, SIZE: tl.constexpr):
 
 def numbers(dtype, low=1, high=20):
     return torch.randint(low, high, (SIZE,), generator=torch.Generator().manual_seed(low)).to(dtype)
-
-
-OPERATORS = (
-    *((plus, torch.add), (minus, torch.sub), (times, torch.mul)),
-    *((larger, torch.maximum), (less, torch.minimum)),
-)
-BINARY = [
-    *((op, expected, dtype) for op, expected in OPERATORS for dtype in WHOLE + FLOATS),
-    *((both, torch.bitwise_and, dtype) for dtype in WHOLE),
-    *((over, torch.div, dtype) for dtype in FLOATS),
-]
-
-
-@pytest.mark.parametrize("op, expected, dtype", BINARY, ids=lambda one: getattr(one, "__name__", str(one)))
-def test_operators_of_two(op, expected, dtype):
-    x, y, out = numbers(dtype, 1), numbers(dtype, 2), torch.empty(SIZE, dtype=dtype)
-    binary[(1,)](x, y, out, OP=op, SIZE=SIZE)
-    assert torch.equal(out, expected(x, y)) or (op is over and torch.allclose(out, x / y))
-
-
-@pytest.mark.parametrize(
-    "name", ["exp", "exp2", "log", "log2", "sin", "cos", "sqrt", "rsqrt", "sigmoid", "erf", "floor"]
-)
-def test_functions(name):
-    x, out = torch.rand(SIZE) + 0.1, torch.empty(SIZE)
-    unary[(1,)](x, out, OP=getattr(tl, name), SIZE=SIZE)
-    torch.testing.assert_close(out, getattr(torch, name)(x), atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("to", WHOLE + FLOATS, ids=str)
@@ -166,19 +100,3 @@ def test_products(dtype, warps):
     )
     dot[(1,)](x, y, out, N=32, num_warps=warps)
     assert torch.equal(out, x.to(out.dtype) @ y.to(out.dtype))
-
-
-@triton.jit
-def one_or_other(x, y, out, first):
-    if first:
-        tl.store(out, tl.load(x))
-    else:
-        tl.store(out, tl.load(y))
-
-
-@pytest.mark.parametrize("first", [1000, 0])
-def test_a_branch_between_two_tensors(first):
-    """LLVM makes of it a choice between the addresses of two parameters."""
-    x, y, out = torch.ones(1), torch.full((1,), 2.0), torch.empty(1)
-    one_or_other[(1,)](x, y, out, first)
-    assert out == (x if first else y)
