@@ -13,42 +13,42 @@ needs_nvdisasm = pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm i
 
 
 @cuda.jit
-def rows_and_columns(x, out):
-    a = cuda.shared.array((16, 16), float32)
-    col, row = cuda.threadIdx.x, cuda.threadIdx.y
-    a[row, col] = x[row, col]
-    cuda.syncthreads()
+def product(a, b, c):
+    left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
+    x, y = cuda.threadIdx.x, cuda.threadIdx.y
+    col, row = cuda.blockIdx.x * 16 + x, cuda.blockIdx.y * 16 + y
     acc = float32(0)
-    for k in range(16):
-        acc += a[row, k] * 2
-        acc -= a[k, col]
-    out[row, col] = acc
+    for t in range(a.shape[1] // 16):
+        left[y, x], right[y, x] = a[row, t * 16 + x], b[t * 16 + y, col]
+        cuda.syncthreads()
+        for k in range(16):
+            along = left[y, k]
+            acc += along * right[k, x]
+        cuda.syncthreads()
+    c[row, col] = acc
+
+
+STEPS = 4 * 8 * 2  # blocks, warps of each, tiles along k
 
 
 @pytest.fixture(scope="module")
 def p():
-    return warplab.profile(
-        rows_and_columns[1, (16, 16)], np.ones((16, 16), np.float32), np.zeros((16, 16), np.float32)
+    a = np.ones((32, 32), np.float32)
+    return warplab.profile(product[(2, 2), (16, 16)], a, a, np.zeros_like(a))
+
+
+@needs_nvdisasm
+def test_a_tile_of_16_makes_20_shared_loads_for_16_multiply_adds(p):
+    """As nvdisasm lists it for sm_90: a row of `left` lies in one piece, a column of `right` does not."""
+    along, across = (
+        next(entry for entry in p.lines if text in entry.source) for text in ("left[y, k]", "right[k, x]")
     )
-
-
-def line(p, text):
-    return next(entry for entry in p.lines if text in entry.source)
-
-
-@needs_nvdisasm
-def test_sixteen_neighbouring_loads_of_a_thread_become_four_of_128_bits(p):
-    along = line(p, "a[row, k]")
-    assert along.shared_load.requests == 8 * 16  # PTX: 8 warps, 16 steps
-    assert along.assembled == {"shared_load": 8 * 4}  # ptxas: 4 x LDS.128 each
-
-
-@needs_nvdisasm
-def test_loads_that_are_not_neighbours_stay_as_they_are(p):
-    across = line(p, "a[k, col]")
-    assert across.assembled == {"shared_load": across.shared_load.requests} == {"shared_load": 8 * 16}
-    assert p.assembled["shared_load"] == 8 * 4 + 8 * 16
-    assert p.assembled["global_load"] == p.global_load.requests == 8
+    assert along.shared_load.requests == across.shared_load.requests == STEPS * 16
+    assert (along.assembled, across.assembled) == ({"shared_load": STEPS * 4}, {"shared_load": STEPS * 16})
+    assert p.machine.forms("shared_load") == {"LDS": 16, "LDS.128": 4}
+    assert sum(i.opcode == "FFMA" for i in p.machine.code) == 16
+    assert p.assembled["shared_load"] == STEPS * 20
+    assert p.assembled["global_load"] == p.global_load.requests == STEPS * 2
 
 
 @needs_nvdisasm
@@ -56,12 +56,10 @@ def test_the_table_has_a_column_of_its_own_for_it_and_the_grades_have_none(p):
     page = p._repr_html_()
     assert (
         '<th style="text-align:left">machine code, estimated or read in its listing</th>' in page
-        and '<td style="text-align:left">estimated 160 requests; in the code 16 LDS, 4 LDS.128</td>' in page
+        and '<td style="text-align:left">estimated 1,280 requests; in the code 16 LDS, 4 LDS.128</td>' in page
     )
-    assert "- machine code: estimated 160 requests; in the code 16 LDS, 4 LDS.128\n" in str(p)
-    assert not [key for key in p.as_dict() if "assembled" in key] and not [
-        key for key in p.ncu() if "assembled" in key
-    ]
+    assert "- machine code: estimated 1,280 requests; in the code 16 LDS, 4 LDS.128\n" in str(p)
+    assert not [key for key in (*p.as_dict(), *p.ncu()) if "assembled" in key]
 
 
 WMMA = """
@@ -83,14 +81,9 @@ extern "C" __global__ void product(const half* a, const half* b, float* c) {
 def test_a_wmma_load_is_one_instruction_of_ptx_and_four_loads_of_the_assembled_code():
     half = np.ones(256, np.float16)
     p = warplab.profile(warplab.cuda_kernel(WMMA, "product")[1, 32], half, half, np.zeros(256, np.float32))
-    assert (p.global_load.requests, p.assembled["global_load"]) == (
-        2,
-        8,
-    )  # 512 bytes / 32 lanes / 4 bytes = 4 a tile
-    assert (p.global_store.requests, p.assembled["global_store"]) == (
-        1,
-        4,
-    )  # 1,024 bytes / 32 lanes / 8 bytes
+    # 512 bytes / 32 lanes / 4 bytes = 4 a tile; 1,024 bytes / 32 lanes / 8 bytes
+    assert (p.global_load.requests, p.assembled["global_load"]) == (2, 8)
+    assert (p.global_store.requests, p.assembled["global_store"]) == (1, 4)
 
 
 def test_without_the_tool_the_column_is_absent(monkeypatch):
@@ -129,32 +122,6 @@ def test_a_listing_is_read_by_line_kind_and_width():
         (13, ("global_store", "shared_store"), 1),
     ]
     assert [i.guard for i in found] == ["P0", "", "", "P1", ""] and found[2].opcode == "LDC"
-
-
-@cuda.jit
-def product(a, b, c):
-    left, right = cuda.shared.array((16, 16), float32), cuda.shared.array((16, 16), float32)
-    x, y = cuda.threadIdx.x, cuda.threadIdx.y
-    col, row = cuda.blockIdx.x * 16 + x, cuda.blockIdx.y * 16 + y
-    acc = float32(0)
-    for t in range(a.shape[1] // 16):
-        left[y, x], right[y, x] = a[row, t * 16 + x], b[t * 16 + y, col]
-        cuda.syncthreads()
-        for k in range(16):
-            acc += left[y, k] * right[k, x]
-        cuda.syncthreads()
-    c[row, col] = acc
-
-
-@needs_nvdisasm
-def test_a_tile_of_16_makes_20_shared_loads_for_16_multiply_adds():
-    """As nvdisasm lists it for sm_90: a row of `left` lies in one piece, a column of `right` does not."""
-    a = np.ones((32, 32), np.float32)
-    p = warplab.profile(product[(2, 2), (16, 16)], a, a, np.zeros_like(a))
-    assert p.machine.forms("shared_load") == {"LDS": 16, "LDS.128": 4}
-    assert sum(i.opcode == "FFMA" for i in p.machine.code) == 16
-    steps = 4 * 8 * 2  # blocks, warps of each, tiles along k
-    assert (p.shared_load.requests, p.assembled["shared_load"]) == (steps * 32, steps * 20)
 
 
 VOTES = """extern "C" __global__ void votes(const int* x, int* n, float* f) {
@@ -216,11 +183,7 @@ ELECTION = """
     [
         ("EQ", "", True),
         ("NE", "", False),  # all but one
-        (
-            "EQ",
-            "        /*0040*/                   ISETP.GT.AND P0, PT, R0, 0x3, PT ;",
-            False,
-        ),  # decided anew
+        ("EQ", "        /*0040*/                   ISETP.GT.AND P0, PT, R0, 0x3, PT ;", False),  # anew
     ],
 )
 def test_an_election_is_the_comparison_with_the_highest_lane_of_a_vote(how, more, elected):

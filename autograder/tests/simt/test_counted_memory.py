@@ -270,10 +270,8 @@ LOSERS = {  # task -> right answers that lose points for their accesses; the fir
 FIRST = [f"{task}/{answers[0]}" for task, answers in LOSERS.items()]
 ALL = [f"{task}/{answer}" for task, answers in LOSERS.items() for answer in answers]
 BOTH = ("global", "shared")
-ATOMICS = {
-    "load": LOADS["atom"]["or"],
-    "store": global_only(STORES["atom"]["exch"]),
-}  # a table is not set yet
+# a table is not set yet
+ATOMICS = {"load": LOADS["atom"]["or"], "store": global_only(STORES["atom"]["exch"])}
 LOCAL_FIRST = {"load": LOADS["ld"]["local memory first"], "store": STORES["st"]["local memory first"]}
 ONE_BY_ONE = [
     pytest.param(kind, rewrite, id=f"{kind} by {opcode}, {form}")

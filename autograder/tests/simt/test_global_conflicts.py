@@ -52,9 +52,8 @@ def test_one_array_passed_twice_is_one_array():
     x = cuda.to_device(np.zeros(256, np.float32))
     assert warned(lambda: shift[4, 64](x, cuda.to_device(np.zeros(256, np.float32)))) == []
     (text,) = warned(lambda: shift[4, 64](x, x))
-    assert (
-        "254 such conflicts" in text
-    )  # elements 1 to 254 are read by the thread to the left and written by their own
+    # elements 1 to 254 are read by the thread to the left and written by their own
+    assert "254 such conflicts" in text
 
 
 def test_a_pointer_that_was_loaded_from_memory_is_watched_too():

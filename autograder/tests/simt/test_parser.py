@@ -1,4 +1,4 @@
-"""PTX text to data, on text written by hand."""
+"""Lines of inlined code, and what is no PTX. What a module declares is in test_initialisers.py."""
 
 import pytest
 
@@ -7,52 +7,6 @@ from warplab.simt.ptx.parser import (
     parse,
     parse_instruction,
 )
-
-PTX = """
-// a comment
-.version 9.0
-.target sm_90a
-.address_size 64
-.const .align 4 .b8 table[8] = {1, 2, 3, 4, 0xff};
-.visible .shared .align 16 .b8 tile[1024];
-.shared .v2 .f32 pair;
-.visible .entry scale(
-    .param .u64 scale_param_0,
-    .param .align 8 .b8 scale_param_1[24]
-)
-.maxntid 16, 4, 2
-{
-    .reg .pred %p<2>;
-    .reg .f32 %f<4>;
-    .reg .b64 %rd<5>;
-    .loc 1 7 5
-    ld.param.u64 %rd1, [scale_param_0];
-    setp.gt.s64 %p1, %rd1, 3;
-    @!%p1 bra $L_end;
-    .loc 1 8 9, function_name $L__info_string0, inlined_at 1 20 3
-    ld.global.v2.f32 {%f1, %f2}, [%rd1+-8];
-    @%p1 add.f32 %f3, %f1, 0f3F800000;
-$L_end:
-    ret;
-}
-.file 1 "/tmp/lesson.py"
-"""
-
-
-def test_a_module_has_its_version_target_variables_and_files():
-    m = parse(PTX)
-    assert (m.version, m.target, m.files) == ("9.0", "sm_90a", {1: "/tmp/lesson.py"})
-    table, tile, pair = m.variables
-    assert (table.space, table.size, table.data) == ("const", 8, bytes([1, 2, 3, 4, 255, 0, 0, 0]))
-    assert (tile.space, tile.size, tile.data) == ("shared", 1024, None)
-    assert [v.align for v in m.variables] == [4, 16, 8] and pair.size == 8
-
-
-def test_a_function_has_parameters_at_offsets_and_a_thread_limit():
-    f = parse(PTX).functions["scale"]
-    assert f.is_entry and f.max_threads == 128
-    assert [(p.size, p.offset) for p in f.params] == [(8, 0), (24, 8)]
-    assert f.regs["%p1"] == "pred" and f.regs["%rd4"] == "b64"
 
 
 def test_inlined_code_is_at_the_line_that_called_it():

@@ -23,22 +23,8 @@ OURS = re.compile(
 )
 STATEMENTS = (ast.Assign, ast.Expr, ast.Return, ast.Pass)
 EXPRESSIONS = (
-    ast.Call,
-    ast.Attribute,
-    ast.Name,
-    ast.Constant,
-    ast.Subscript,
-    ast.Slice,
-    ast.Tuple,
-    ast.BinOp,
-    ast.UnaryOp,
-    ast.Compare,
-    ast.keyword,
-    ast.Load,
-    ast.Store,
-    ast.operator,
-    ast.unaryop,
-    ast.cmpop,
+    *(ast.Call, ast.Attribute, ast.Name, ast.Constant, ast.Subscript, ast.Slice, ast.Tuple, ast.keyword),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator, ast.unaryop, ast.cmpop, ast.Load, ast.Store),
 )
 BODY = """
 .version 9.0
@@ -168,56 +154,20 @@ def test_the_check_itself_sees_what_does_not_belong(code):
         hand_checked(code)
 
 
-def places():
-    """(what, text in BODY to put a payload before, after or in the place of)."""
-    names = {
-        "register": "%r3",
-        "register bank": "%r<6>",
-        "special register": "%tid.x",
-        "label": "$done",
-        "parameter": "[n]",
-        "entry": "entry k",
-    }
-    names |= {
-        "variable": "counter",
-        "immediate": "0f40000000",
-        "number": ", 4;",
-        "type": ".wide.u32",
-        "modifier": ".rn.f32 %f2",
-    }
-    names |= {
-        "opcode": "fma",
-        "guard": "@!%p1",
-        "address": "[%rd3]",
-        "file": "kernel.cu",
-        "line": ".loc 1 1 1",
-        "comparison": ".lt",
-    }
-    names |= {
-        "space": ".global.u32 [",
-        "initial value": "= 0;",
-        "target": "sm_90",
-        "version": "9.0",
-        "end": "ret;",
-        "directive": ".reg .b64",
-    }
-    return names
+PLACES = (  # in BODY, to put a payload before, behind or in the place of
+    *("%r3", "%r<6>", "%tid.x", "$done", "[n]", "entry k", "counter", "0f40000000", ", 4;", ".wide.u32"),
+    *(".rn.f32 %f2", "fma", "@!%p1", "[%rd3]", "kernel.cu", ".loc 1 1 1", ".lt", ".global.u32 [", "= 0;"),
+    *("sm_90", "9.0", "ret;", ".reg .b64"),
+)
 
 
 @pytest.mark.sampled(5)
-@pytest.mark.parametrize("place", places())
-def test_no_text_of_the_ptx_becomes_python(programs, place):
-    text = places()[place]
+@pytest.mark.parametrize("text", PLACES)
+def test_no_text_of_the_ptx_becomes_python(programs, text):
     assert BODY.count(text) >= 1
     for payload in PAYLOADS:
-        for put in (
-            f"{text}{payload}",
-            f"{payload}{text}",
-            payload,
-            f"{text} {payload}",
-            f"{text}.{payload}",
-            f"{text}, {payload}",
-        ):
+        behind = (f"{text}{between}{payload}" for between in ("", " ", ".", ", "))
+        for put in (payload, f"{payload}{text}", *behind):
             run(BODY.replace(text, put))  # everywhere, so that declaration and use agree
             run(BODY.replace(text, put, 1))
 
@@ -253,15 +203,8 @@ def test_no_name_of_a_function_or_its_parameters_becomes_python(programs, name):
 @pytest.mark.parametrize(
     "name",
     [
-        "extern.trap",
-        "extern.grade",
-        "extern:x",
-        "recurse.k",
-        "results",
-        "results.x",
-        "call.uni extern",
-        "vprintf",
-        "x.trap",
+        *("extern.trap", "extern.grade", "extern:x", "recurse.k", "results", "results.x", "call.uni extern"),
+        *("vprintf", "x.trap"),
     ],
 )
 def test_an_instruction_of_the_engines_own_is_refused(programs, name):

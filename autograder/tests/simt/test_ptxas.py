@@ -13,19 +13,11 @@ from warplab.simt.toolchain.ptxas import ToolchainError, assemble, blocks_per_sm
 @pytest.mark.parametrize(
     "registers, shared, threads, expected",
     [
-        (
-            32,
-            0,
-            256,
-            {"warps": 8, "blocks": 32, "registers": 8, "shared memory": 228},
-        ),  # 65,536 / (32 x 256) = 8 blocks
+        # 65,536 / (32 x 256) = 8 blocks
+        (32, 0, 256, {"warps": 8, "blocks": 32, "registers": 8, "shared memory": 228}),
         (64, 0, 256, {"warps": 8, "registers": 4}),
-        (
-            33,
-            0,
-            256,
-            {"registers": 6},
-        ),  # 33 x 32 = 1,056 -> 1,280 a warp; 16,384 / 1,280 = 12 warps a quarter, 48 an SM
+        # 33 x 32 = 1,056 -> 1,280 a warp; 16,384 / 1,280 = 12 warps a quarter, 48 an SM
+        (33, 0, 256, {"registers": 6}),
         (16, 48 * 1024, 1024, {"warps": 2, "shared memory": 4}),  # 228 / (48 + 1) = 4
         (16, 0, 32, {"warps": 64, "blocks": 32}),
     ],
@@ -55,14 +47,12 @@ def test_every_architecture_of_the_registry_has_resources_and_an_occupancy_with_
     assert p.arch == arch and f".target {arch}" in p.ptx and 4 <= p.registers <= 32
     assert (p.occupancy, p.occupancy_limit) == (1.0, "warps")
     assert blocks_per_sm(p.registers, 0, 256, limit)["warps"] == limit.max_warps_per_sm // 8
-    half = blocks_per_sm(
-        16, limit.shared_per_sm // 2 - 4096, 32, limit
-    )  # two blocks take all of an SM's shared memory
+    # two blocks take all of an SM's shared memory
+    half = blocks_per_sm(16, limit.shared_per_sm // 2 - 4096, 32, limit)
     assert min(half, key=half.get) == "shared memory" and half["shared memory"] == 2
     many = blocks_per_sm(255, 0, 256, limit)
-    assert min(many, key=many.get) == "registers" and many["registers"] == limit.registers_per_sm // (
-        256 * 256
-    )
+    assert min(many, key=many.get) == "registers"
+    assert many["registers"] == limit.registers_per_sm // (256 * 256)
 
 
 def test_an_architecture_that_cudas_compiler_has_left_behind_is_refused_by_name():

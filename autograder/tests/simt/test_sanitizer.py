@@ -79,31 +79,6 @@ def test_what_the_engine_cannot_run_is_named_with_its_kernel_and_its_line():
     assert f":{line_of(calls_what_nobody_wrote, 'elsewhere(1)')}" in text
 
 
-def test_a_launch_that_fails_leaves_the_engine_usable():
-    with pytest.raises(warplab.LaunchError):
-        no_bounds_check[4, 256](np.ones(1, np.float32), np.zeros(10, np.float32))
-    out = np.zeros(32, np.float32)
-    no_bounds_check[1, 32](np.ones(1, np.float32), out)
-    assert (out == 2).all()
-
-
-@cuda.jit
-def overwritten_while_read(x, out):
-    s = cuda.shared.array(64, float32)
-    i = cuda.threadIdx.x
-    s[i] = x[i]
-    cuda.syncthreads()
-    out[i] = s[0]
-    s[i] = 2 * x[i]
-    cuda.syncthreads()
-    out[i] += s[i]
-
-
-def test_a_word_that_all_read_and_one_then_overwrites_is_a_race():
-    with pytest.raises(warplab.SharedRace, match="writes s\\[0\\] .* that several threads read"):
-        overwritten_while_read[1, 64](np.zeros(64, np.float32), np.zeros(64, np.float32))
-
-
 @cuda.jit
 def long_private_loop(x):
     s = cuda.shared.array(64, float32)

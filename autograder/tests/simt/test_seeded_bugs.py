@@ -461,26 +461,8 @@ extern "C" __global__ void reads(const float* x, float* out) {
     finds(warplab.UseAfterFree, "reads.cu:3", "reads", lambda: kernel[1, 32](stale, np.zeros(32, F)))
 
 
-# legal
-@legal(2, 64, of(F, 64))
-def early_return(x):
-    t = cuda.threadIdx.x
-    if t >= 40:
-        return
-    s = cuda.shared.array(40, float32)
-    s[t] = x[t]
-    cuda.syncthreads()
-    x[t] = s[39 - t]
-
-
-@legal(1, 64, of(F, 64))
-def barrier_that_exited_threads_miss(x):
-    t = cuda.threadIdx.x
-    if t < 32:
-        cuda.syncthreads()
-        x[t] = 2
-
-
+# legal; barriers that threads have left, named barriers and copies that are waited for are legal in
+# test_barrier_places.py, test_barriers.py and test_cuda_cpp_more.py
 @legal(1, 64, of(F, 64))
 def warp_synchronous(x):
     s = cuda.shared.array(64, float32)
@@ -626,32 +608,6 @@ extern "C" __global__ void spin_that_finishes(volatile int* flag, float* x) {
 }""",
         (2, 1),
         [of(N, 1), of(F, 2)],
-    ),
-    "copy_waited_for": (
-        """
-#include <cuda_pipeline.h>
-extern "C" __global__ void copy_waited_for(const float* x, float* out) {
-    __shared__ float s[32];
-    __pipeline_memcpy_async(&s[threadIdx.x], &x[threadIdx.x], 4);
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncthreads();
-    out[threadIdx.x] = s[31 - threadIdx.x];
-}""",
-        (1, 32),
-        [of(F, 32), of(F, 32)],
-    ),
-    "named_barriers": (
-        """
-extern "C" __global__ void named_barriers(float* x) {
-    __shared__ float s[64];
-    int t = threadIdx.x;
-    s[t] = x[t];
-    if (t < 32) { asm volatile("bar.sync 1, 32;"); x[t] = s[31 - t]; }
-    else { asm volatile("bar.sync 2, 32;"); x[t] = s[95 - t]; }
-}""",
-        (1, 64),
-        [of(F, 64)],
     ),
     "bytes_through_a_char_pointer": (
         """

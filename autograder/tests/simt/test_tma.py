@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import warplab
+from warplab import BarrierMisuse, MisalignedAccess, NoProgress, OutOfBounds, SharedRace, UnfinishedCopy
 
 PRELUDE = """
 #include <cuda.h>
@@ -192,7 +193,7 @@ def test_an_element_beyond_the_edge_is_a_nan_where_that_is_asked_for():
 def test_a_box_before_the_start_is_written_by_no_copy(case):
     dtype, shape, box, corner, swizzle = CASES[case]
     array, data = np.zeros(shape, dtype), np.zeros(4096, np.uint8)
-    with pytest.raises(warplab.OutOfBounds, match="writes a box that begins at the index -"):
+    with pytest.raises(OutOfBounds, match="writes a box that begins at the index -"):
         tensor_map, index = warplab.tensor_map(array, box, swizzle), (*corner[::-1], 0, 0)[:3]
         back(len(shape))[1, 64](tensor_map, data, data.size, *index)
 
@@ -231,7 +232,7 @@ def test_a_tensor_map_that_is_a_copy_in_local_memory_is_refused():
 @pytest.mark.parametrize("copy", ["there", "back"])
 def test_a_box_that_begins_between_pieces_of_16_bytes_is_refused(copy):
     array, data = np.zeros((40, 64), np.float32), np.zeros(512, np.uint8)
-    with pytest.raises(warplab.MisalignedAccess, match="index 5 of the innermost dimension, byte 20 "):
+    with pytest.raises(MisalignedAccess, match="index 5 of the innermost dimension, byte 20 "):
         if copy == "there":
             there(2)[1, 64](warplab.tensor_map(array, (8, 16)), data, 512, 512, 5, 3, 0)
         else:
@@ -307,33 +308,13 @@ READ, DOUBLED, CLEARED = line("mine = tile"), line("2 * mine"), line("tile[t] = 
 @pytest.mark.parametrize(
     "mistake, error, said",
     [
-        (
-            1,
-            warplab.BarrierMisuse,
-            f":{EXPECT}: .* arrives at bar .* in phase 0, whose 1 arrivals are all made",
-        ),
-        (2, warplab.BarrierMisuse, f":{ARRIVED}: .* ends a phase of bar .* have brought 1,024 bytes more"),
-        (
-            3,
-            warplab.NoProgress,
-            f":{WAIT}: .*and will for ever: 16 of the bytes that it expects have not come",
-        ),
-        (4, warplab.BarrierMisuse, f":{FETCHED}: .* ends a phase of bar .* have brought 16 bytes more"),
-        (
-            5,
-            warplab.UnfinishedCopy,
-            rf":{READ}: .* reads tile\[0\] \(.*:{READ}\) that its own .*:{FETCHED}\)",
-        ),
-        (
-            7,
-            warplab.SharedRace,
-            rf":{PUT}: the bulk copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence",
-        ),
-        (
-            8,
-            warplab.UnfinishedCopy,
-            rf":{CLEARED}: .* writes tile\[0\] .* bulk copy .*:{PUT}\) may not have read",
-        ),
+        (1, BarrierMisuse, f":{EXPECT}: .* arrives at bar .* in phase 0, whose 1 arrivals are all made"),
+        (2, BarrierMisuse, f":{ARRIVED}: .* ends a phase of bar .* have brought 1,024 bytes more"),
+        (3, NoProgress, f":{WAIT}: .*and will for ever: 16 of the bytes that it expects have not come"),
+        (4, BarrierMisuse, f":{FETCHED}: .* ends a phase of bar .* have brought 16 bytes more"),
+        (5, UnfinishedCopy, rf":{READ}: .* reads tile\[0\] \(.*:{READ}\) that its own .*:{FETCHED}\)"),
+        (7, SharedRace, rf":{PUT}: the bulk copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence"),
+        (8, UnfinishedCopy, rf":{CLEARED}: .* writes tile\[0\] .* bulk copy .*:{PUT}\) may not have read"),
     ],
 )
 def test_a_mistake_around_a_row_is_found(mistake, error, said):
@@ -345,10 +326,10 @@ def test_a_mistake_around_a_row_is_found(mistake, error, said):
 @pytest.mark.parametrize(
     "bytes_, skip, error, said",
     [
-        (1000, 0, warplab.MisalignedAccess, "copies 1000 bytes; bulk copies are of multiples of 16"),
-        (1024, 1, warplab.MisalignedAccess, r"reads 16 bytes at once at element \[1\]"),
-        (1024, 260, warplab.OutOfBounds, r"reads element \[260\] of argument 'number 1'"),
-        (1216, 0, warplab.OutOfBounds, r"writes tile"),
+        (1000, 0, MisalignedAccess, "copies 1000 bytes; bulk copies are of multiples of 16"),
+        (1024, 1, MisalignedAccess, r"reads 16 bytes at once at element \[1\]"),
+        (1024, 260, OutOfBounds, r"reads element \[260\] of argument 'number 1'"),
+        (1216, 0, OutOfBounds, r"writes tile"),
     ],
 )
 def test_a_row_that_no_copy_takes(bytes_, skip, error, said):
@@ -410,13 +391,13 @@ def test_as_many_coordinates_as_the_tensor_map_has_dimensions(rank, shape, box):
 def test_a_wait_for_the_parity_of_another_phase_is_found():
     source = THERE.format(fetch=FETCH_TILE.format(rank=1, coordinates="%3")).replace("&bar, 0);", "&bar, 1);")
     tensor_map = warplab.tensor_map(np.zeros(64, np.float32), (64,))
-    with pytest.raises(warplab.NoProgress, match="(?s)for phase 1 of .* the parity of the wait"):
+    with pytest.raises(NoProgress, match="(?s)for phase 1 of .* the parity of the wait"):
         kernel(source, "there")[1, 64](tensor_map, np.zeros(512, np.uint8), 256, 256, 0, 0, 0)
 
 
 def test_a_box_that_reaches_beyond_shared_memory_is_read_there():
     array, data = np.zeros((64, 64), np.float32), np.zeros(512, np.uint8)
-    with pytest.raises(warplab.OutOfBounds, match=r"thread \(0, 0, 0\) .* reads tile"):
+    with pytest.raises(OutOfBounds, match=r"thread \(0, 0, 0\) .* reads tile"):
         back(2)[1, 64](warplab.tensor_map(array, (64, 64)), data, 512, 0, 0, 0)
 
 
@@ -464,7 +445,7 @@ def test_a_ring_of_stages():
 
 def test_a_stage_that_is_filled_before_it_is_free_is_found():
     array, out = _array("float32", (40, 32)), np.zeros((2, 32), np.float32)
-    with pytest.raises(warplab.BarrierMisuse, match=r"arrives at full\[0\] .*nobody has waited for phase 0"):
+    with pytest.raises(BarrierMisuse, match=r"arrives at full\[0\] .*nobody has waited for phase 0"):
         kernel(RING, "ring")[1, 96](warplab.tensor_map(array, (8, 32)), out, 5, 1)
 
 
@@ -535,7 +516,7 @@ def test_a_copy_of_a_box_that_is_nowhere_is_a_request():
     "mistake, error, said",
     [
         (1, warplab.LaunchError, "not an initialised mbarrier|which may not have begun yet|initialis"),
-        (2, warplab.NoProgress, "1,024 of the bytes that it expects have not come"),
+        (2, NoProgress, "1,024 of the bytes that it expects have not come"),
         (3, warplab.LaunchError, "both"),
     ],
 )
@@ -669,18 +650,12 @@ ENDED = {  # of how, as in the kernel
 def test_a_block_that_ends_while_a_copy_uses_its_memory_is_found(how):
     x, y = np.zeros(256, np.float32), np.zeros(512, np.float32)
     kernel(ENDS, "ends")[2, 256](x, y, how, 1)
-    copies = {
-        0: "shared::cluster.global.",
-        1: "global.shared::cta.bulk_group",
-        2: "1024, [%2]",
-        3: '"st.async',
-    }
-    with pytest.raises(
-        warplab.UnfinishedCopy, match=rf":{line(copies[how], ENDS) + (how < 2 or how == 3)}: {ENDED[how]}"
-    ):
+    copies = ("shared::cluster.global.", "global.shared::cta.bulk_group", "1024, [%2]", '"st.async')
+    place = line(copies[how], ENDS) + (how != 2)
+    with pytest.raises(UnfinishedCopy, match=rf":{place}: {ENDED[how]}"):
         kernel(ENDS, "ends")[2, 256](x, y, how, 0)
 
 
 def test_what_goes_to_another_block_is_not_overwritten_before_its_phase_is_complete():
-    with pytest.raises(warplab.UnfinishedCopy, match=r"writes tile\[7\] .* may not have read yet"):
+    with pytest.raises(UnfinishedCopy, match=r"writes tile\[7\] .* may not have read yet"):
         kernel(ENDS, "ends")[2, 256](np.zeros(256, np.float32), np.zeros(512, np.float32), 2, 2)

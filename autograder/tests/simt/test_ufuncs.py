@@ -12,22 +12,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:invalid value")  # the machine i
 NAN, INF = float("nan"), float("inf")
 
 
-@pytest.mark.parametrize("letter", "hilq")
-@pytest.mark.parametrize("count", [1, 25])
-def test_integers_divide_as_in_c(letter, count):
-    least = np.iinfo(letter).min
-    cases = [(7, 2, 3, 1), (-7, 2, -3, -1), (7, -2, -3, 1), (-7, -2, 3, -1), (5, 0, -1, 5), (5, -1, -5, 0)]
-    for a, b, quotient, left in [*cases, (least, -1, least, 0), (least, 1, least, 0), (0, 0, -1, 0)]:
-        x, y = np.full(count, a, letter), np.full(count, b, letter)
-        assert ufunc("quotient", letter)(x, y).tolist() == [quotient] * count
-        assert ufunc("remainder", letter)(x, y).tolist() == [left] * count
-        if min(a, b) >= 0:
-            x, y, most = x.astype(letter.upper()), y.astype(letter.upper()), np.iinfo(letter.upper()).max
-            want = most if b == 0 else quotient
-            assert ufunc("unsigned_quotient", letter.upper())(x, y).tolist() == [want] * count
-            assert ufunc("unsigned_remainder", letter.upper())(x, y).tolist() == [left] * count
-
-
 @pytest.mark.parametrize("letter", "fd")
 @pytest.mark.parametrize(
     "name", [name for name in FUNCTIONS if "quotient" not in name and "remainder" not in name]

@@ -17,10 +17,7 @@ MILLISECOND = DeviceTiming(duration=1e-3, noise=0.0)
     [
         (["launch"], 5e-6),  # it returns after the overhead and not after the work
         (["launch"] * 3 + ["synchronize"], 5e-6 + 3e-3 + 3e-6),
-        (
-            ["launch", "synchronize", "synchronize"],
-            5e-6 + 1e-3 + 2 * 3e-6,
-        ),  # a wait for nothing
+        (["launch", "synchronize", "synchronize"], 5e-6 + 1e-3 + 2 * 3e-6),  # a wait for nothing
     ],
 )
 def test_what_the_host_waits_for(steps, seconds):
@@ -45,10 +42,13 @@ def test_the_first_launches_are_slow_and_every_seventh_is_disturbed():
     assert [timing.of_launch(i) for i in range(8)] == [20, 20, 1, 1, 1, 1, 40, 1]
 
 
-@given(st.integers(0, 10_000), st.floats(1e-6, 1.0), st.floats(0, 0.5))
-def test_noise_stays_within_its_share(index, duration, noise):
-    seconds = DeviceTiming(duration=duration, noise=noise).of_launch(index)
-    assert duration * (1 - noise) * 0.999999 <= seconds <= duration * (1 + noise) * 1.000001
+def test_noise_stays_within_its_share():
+    rng = np.random.default_rng(0)
+    for index, duration, noise in zip(
+        range(0, 10_000, 50), rng.uniform(1e-6, 1, 200), rng.uniform(0, 0.5, 200)
+    ):
+        seconds = DeviceTiming(duration=duration, noise=noise).of_launch(index)
+        assert duration * (1 - noise) * 0.999999 <= seconds <= duration * (1 + noise) * 1.000001
 
 
 def test_events_measure_device_time_alone():
@@ -147,12 +147,6 @@ def test_in_one_stream_the_steps_follow_each_other():
     device.synchronize()
     assert device.clock() == pytest.approx(3e-3, rel=1e-3)
     assert device.read(y).tolist() == [n * n for n in range(1000)]
-
-
-def test_a_read_that_does_not_wait_sees_what_was_there_before():
-    device = pipeline().connect()
-    _, y, _, _ = run_in(device)
-    assert not device.read(y).any()
 
 
 def test_to_watch_the_clock_is_not_to_wait():
@@ -316,17 +310,6 @@ def test_a_graph_costs_the_host_one_launch_however_often_it_is_replayed():
         "10 launches of 1 us outlast one overhead of 5 us"
     )
     assert judge.counts["launches"] == 40
-
-
-def test_a_graph_runs_on_the_data_that_is_there_when_it_is_replayed():
-    device = pipeline().connect()
-    device.capture()
-    _, y, a, b = run_in(device)
-    graph = device.end_capture()
-    assert not device.read(y).any()
-    device.replay(graph)
-    device.synchronize()
-    assert device.read(y)[7] == 49
 
 
 @pytest.mark.parametrize("what", ["synchronize", "capture"])

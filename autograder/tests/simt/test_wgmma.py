@@ -150,6 +150,14 @@ LINE = {
 }
 
 
+OWN = "u32 own[4] = {given[threadIdx.x] + 1u};"
+READS_EARLY = r"k.cu:(\d+): thread \(0, 0, 0\) .* reads an accumulator \(k.cu:\1\) of the product at k.cu:\d+"
+WRITES_EARLY = (
+    r"writes to .*, an operand \(k.cu:\d+\) of the product at k.cu:\d+, for which the warp group of "
+    r"thread \(0, 0, 0\)"
+)
+
+
 def piped(body):
     kernel = warplab.cuda_kernel(PIPELINE.replace("BODY", body), "k")
     out = np.zeros(1024, np.float32)
@@ -165,33 +173,17 @@ def test_what_the_manual_allows_is_silent(body):
 @pytest.mark.parametrize(
     "body, said",
     [
-        (
-            f"FENCE; {MULTIPLY} COMMIT;\nd[0] += 1;\nWAIT(0);",
-            r"k.cu:(\d+): thread \(0, 0, 0\) .* reads an accumulator \(k.cu:\1\) of the product at k.cu:\d+",
-        ),
+        (f"FENCE; {MULTIPLY} COMMIT;\nd[0] += 1;\nWAIT(0);", READS_EARLY),
         (f"FENCE; {MULTIPLY} WAIT(0);\nd[0] += 1;", "reads an accumulator"),  # nothing was committed
         (
-            f"FENCE; {MULTIPLY} COMMIT; {OTHER} COMMIT; WAIT(1);\ne[0] += 1; d[0] = e[0]; WAIT(0);",
+            f"FENCE; {MULTIPLY} COMMIT; {OTHER} COMMIT; WAIT(1); e[0] += 1; d[0] = e[0]; WAIT(0);",
             "reads an acc",
         ),
-        (
-            MULTIPLY + "COMMIT; WAIT(0);",
-            "is the first of its warp group, and there is no wgmma.fence before it",
-        ),
+        (f"{MULTIPLY} COMMIT; WAIT(0);", "the first of its warp group, and there is no wgmma.fence before it"),
         (f"FENCE; {MULTIPLY} {NARROW} COMMIT; WAIT(0);", "that a product of another shape used at k.cu:"),
-        (
-            f"u32 own[4] = {{given[threadIdx.x] + 1u}}; FENCE; {OF_OWN} COMMIT; d[0] = own[0] * 3; WAIT(0);",
-            "reads a register of A",
-        ),
-        (
-            f"{WHOLE} d[1] *= 2;\n{MULTIPLY} COMMIT; WAIT(0);",
-            r"uses a register that it used itself at k.cu:\d+",
-        ),
-        (
-            f"FENCE; {MULTIPLY} COMMIT;\ntile[threadIdx.x & 15] = 1;\nWAIT(0);",
-            r"writes to .*, an operand \(k.cu:\d+\) of the product at k.cu:\d+, for which the warp group of "
-            r"thread \(0, 0, 0\)",
-        ),
+        (f"{OWN} FENCE; {OF_OWN} COMMIT; d[0] = own[0] * 3; WAIT(0);", "reads a register of A"),
+        (f"{WHOLE} d[1] *= 2; {MULTIPLY} COMMIT; WAIT(0);", r"a register that it used itself at k.cu:\d+"),
+        (f"FENCE; {MULTIPLY} COMMIT;\ntile[threadIdx.x & 15] = 1;\nWAIT(0);", WRITES_EARLY),
     ],
 )
 def test_misuse_is_found(body, said):

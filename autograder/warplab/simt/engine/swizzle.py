@@ -23,8 +23,3 @@ def swizzled(offset: np.ndarray, span: int) -> np.ndarray:
     if span not in SPANS:
         raise ValueError(f"a swizzle has 32, 64 or 128 bytes, or 0 for none, and not {span!r}")
     return offset ^ (offset >> 3 & max(0, span - PIECE))
-
-
-def repeats_after(span: int) -> int:
-    """Bytes after which a swizzle's pattern repeats; 16 without a swizzle."""
-    return 8 * span or PIECE
