@@ -313,7 +313,11 @@ READ, DOUBLED, CLEARED = line("mine = tile"), line("2 * mine"), line("tile[t] = 
         (3, NoProgress, f":{WAIT}: .*and will for ever: 16 of the bytes that it expects have not come"),
         (4, BarrierMisuse, f":{FETCHED}: .* ends a phase of bar .* have brought 16 bytes more"),
         (5, UnfinishedCopy, rf":{READ}: .* reads tile\[0\] \(.*:{READ}\) that its own .*:{FETCHED}\)"),
-        (7, SharedRace, rf":{PUT}: the bulk copy .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence"),
+        (
+            7,
+            SharedRace,
+            rf":{PUT}: the bulk .*reads tile\[0\] .* writes \(.*:{DOUBLED}\), with no fence",
+        ),
         (8, UnfinishedCopy, rf":{CLEARED}: .* writes tile\[0\] .* bulk copy .*:{PUT}\) may not have read"),
     ],
 )

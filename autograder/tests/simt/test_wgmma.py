@@ -179,7 +179,10 @@ def test_what_the_manual_allows_is_silent(body):
             f"FENCE; {MULTIPLY} COMMIT; {OTHER} COMMIT; WAIT(1); e[0] += 1; d[0] = e[0]; WAIT(0);",
             "reads an acc",
         ),
-        (f"{MULTIPLY} COMMIT; WAIT(0);", "the first of its warp group, and there is no wgmma.fence before it"),
+        (
+            f"{MULTIPLY} COMMIT; WAIT(0);",
+            "first of its warp group, and there is no wgmma.fence before it",
+        ),
         (f"FENCE; {MULTIPLY} {NARROW} COMMIT; WAIT(0);", "that a product of another shape used at k.cu:"),
         (f"{OWN} FENCE; {OF_OWN} COMMIT; d[0] = own[0] * 3; WAIT(0);", "reads a register of A"),
         (f"{WHOLE} d[1] *= 2; {MULTIPLY} COMMIT; WAIT(0);", r"a register that it used itself at k.cu:\d+"),
