@@ -26,6 +26,12 @@ SCORE = re.compile(r"([\d.]+) points: ")
 BELOW = "Below what the notebook gives."  # in the docstring of a file that uses it
 
 
+def of_all_sets(test):
+    """A test of all sets at once, which `pytest -k ps05` selects, too: by names assigned to its function."""
+    vars(test).update(dict.fromkeys(SOLUTIONS, True))
+    return test
+
+
 def stated(path):
     """(points, source) of one corpus file: its docstring begins with the score that it must get."""
     source = path.read_text()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import yaml
-from corpus_files import CORPUS, Entry, all_entries, edited, entry_of, given_to, make_test_tries
+from corpus_files import CORPUS, Entry, all_entries, edited, entry_of, given_to, make_test_tries, of_all_sets
 
 BASE = """
 # the mean of the neighbours
@@ -107,6 +107,7 @@ def test_no_entry_stands_twice(path):
     assert names == sorted(set(names)) == list(yaml.safe_load(path.read_text()))
 
 
+@of_all_sets
 def test_what_make_test_tries_is_there_and_wrong_in_two_ways():
     known, tried = {entry.id: entry for entry in all_entries()}, make_test_tries()
     assert {known[name].kind for name in tried["full"]} == {"correct"}

@@ -81,5 +81,6 @@ def test_a_set_stays_within_the_hours_of_its_head(path):
     head = "".join(json.loads(path.read_text(encoding="utf-8"))["cells"][0]["source"])
     said = re.search(r"\*\*About ([\d.]+) hours\*\* \(estimated(?:; the stars? about ([\d.]+) more)?\)", head)
     needed, starred = hours_of(path)
-    assert needed <= 1.05 * float(said[1])
-    assert needed + starred <= 1.05 * (float(said[1]) + float(said[2] or 0))
+    told = f"{needed:.2f} hours, and {starred:.2f} for stars: correct the head, or ask for less"
+    assert needed <= 1.05 * float(said[1]), told
+    assert needed + starred <= 1.05 * (float(said[1]) + float(said[2] or 0)), told

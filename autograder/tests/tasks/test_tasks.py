@@ -109,7 +109,8 @@ def test_every_task_has_enough_right_and_wrong_answers(name):
 @pytest.mark.parametrize("problem_set", SETS)
 def test_nothing_is_left_to_decide(problem_set):
     """`python -m workshop new-task` writes "DECIDE: ..." where a person must."""
-    ours = [*TASK_FILES.glob(f"{problem_set}*"), SOLUTIONS[problem_set]]
+    notebook = SOLUTIONS[problem_set]
+    ours = [*TASK_FILES.glob(f"{problem_set}*"), notebook, notebook.with_name("after.yml")]
     answers = [path for path in (CORPUS / problem_set).rglob("*") if path.suffix in (".py", ".yml")]
     left = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
@@ -176,6 +177,16 @@ def test_no_hint_stands_for_a_row_that_is_not_there(problem_set):
         for name in registry.names(problem_set)
     }
     assert {name: set(hints) for name, hints in written.items()} == rows
+
+
+@pytest.mark.parametrize("problem_set", [name for name in SETS if name != "ps00"])
+def test_solutions_after_yml_says_what_comes_next_of_each_task(problem_set):
+    """Of a task that asks for the cause of a failure, and of the one that mends it, one does."""
+    after = yaml.safe_load(SOLUTIONS[problem_set].with_name("after.yml").read_text(encoding="utf-8"))
+    names = registry.names(problem_set)
+    assert {one for one in after if one.startswith(f"{problem_set}/")} <= set(names)
+    cases = {name.removesuffix("_cause") for name in names if name.endswith("_cause")}
+    assert [name for name in names if name not in after and name.removesuffix("_cause") not in cases] == []
 
 
 def test_count_flops_agrees_with_pytorch():

@@ -10,7 +10,7 @@ import corpus_files
 import pytest
 import yaml
 from conftest import ROOT
-from corpus_files import entries_of, given_to, solution_of
+from corpus_files import entries_of, given_to, required, solution_of
 from typer.testing import CliRunner
 
 from autograder.release.release import release
@@ -19,7 +19,7 @@ from warplab.tasks import registry
 from warplab.tasks.declaration import DECLARED
 from warplab.tasks.feedback import report_on
 from workshop.__main__ import app
-from workshop.new_task.skeleton import CORPUS, TASKS, kinds, with_imports, write_skeleton
+from workshop.new_task.skeleton import CORPUS, TASKS, kinds, with_imports, with_next, write_skeleton
 
 SET = "ps05"
 NOTEBOOK = "solutions/ps05_memory.py"
@@ -88,6 +88,9 @@ def test_one_right_and_one_wrong_answer_get_what_they_say(checkout, name):
     for entry in (right, wrong):
         report = report_on(name, entry.namespace()[registry.get(name).entry])
         assert report.score == entry.points, (entry.id, report)
+        lost = [line.key for line in report.lines if line.points < line.max]
+        (asked,) = required(name)
+        assert lost == asked["lost without it"].get(entry.name, [])
 
 
 @pytest.mark.sampled(3)
@@ -111,6 +114,7 @@ def test_every_row_gets_three_hints(checkout, name):
 def test_a_person_is_asked_to_decide_in_every_place(checkout, name):
     places = [checkout / CORPUS / name / file for file in ("correct_another_way.py", "edits.yml")]
     texts = [path.read_text() for path in places]
+    texts += [yaml.safe_load((checkout / "solutions" / "after.yml").read_text())[name], str(required(name))]
     texts += [solution for solution in corpus_files.cells_for(name)[-1:]]
     texts += [registry.get(name).__doc__, *(item.title for item in registry.get(name).items)]
     assert all("DECIDE: " in text for text in texts), texts
@@ -201,8 +205,18 @@ def test_the_command_tells_what_it_wrote_and_what_comes_next(tmp_path):
         "autograder/warplab/tasks/ps05.py",
         "autograder/warplab/tasks/ps05_hints.yml",
         "solutions/ps05_memory.py",
+        "solutions/after.yml",
         "autograder/tests/corpus/ps05/gather/correct_another_way.py",
         "autograder/tests/corpus/ps05/gather/edits.yml",
+        "autograder/tests/corpus/ps05/requirements.yml",
     ]
-    assert "pytest autograder/tests/tasks/test_tasks.py -k ps05" in done.output
-    assert "autograder release ps05" in done.output
+    assert "pytest autograder/tests/tasks -k ps05" in done.output
+
+
+def test_what_comes_next_stands_behind_that_of_its_set():
+    text = "# why\nps04/last: >-\n  Next.\nps05/a: >-\n  Next.\nps07/b: Next.\n"
+    for name, before in {"ps05/new": "ps07/b", "ps06/new": "ps07/b", "ps04/new": "ps05/a"}.items():
+        assert with_next(text, name) == text.replace(
+            f"{before}:", f"{name}: >-\n  DECIDE: what one would do next on a GPU.\n{before}:"
+        )
+    assert list(yaml.safe_load(with_next(text, "ps09/new")))[-1] == "ps09/new"

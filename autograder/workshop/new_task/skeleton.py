@@ -1,4 +1,5 @@
-"""Write the skeleton of a task: class, hints, cells in the notebook, and first answers in the corpus.
+"""Write the skeleton of a task: class, hints, cells in the notebook, what comes after it, and first answers
+in the corpus with what they lose.
 
 Each way of crossing has one template (kernel.j2, driver.j2 ...) with all the texts one after the other. It
 solves a problem that is too small to be set: the author replaces it.
@@ -100,14 +101,8 @@ def places_of(root: Path, name: str) -> Places:
             f'there is no problem set "{problem_set}"{nearest(problem_set, notebooks)}; '
             f"a new set begins with its notebook, {SOLUTIONS}/{problem_set}_<word>.py"
         )
-    return Places(
-        problem_set,
-        short,
-        tasks / f"{problem_set}.py",
-        tasks / f"{problem_set}_hints.yml",
-        notebooks[problem_set],
-        corpus / problem_set / short,
-    )
+    module, hints = tasks / f"{problem_set}.py", tasks / f"{problem_set}_hints.yml"
+    return Places(problem_set, short, module, hints, notebooks[problem_set], corpus / problem_set / short)
 
 
 def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Path, str]:
@@ -130,12 +125,15 @@ def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Pat
     name = f"{places.problem_set}/{places.short}"
     parts = rendered(kind, name=name, short=places.short, class_name=class_name, cpp=language == "cuda-cpp")
     rows = re.findall(r'Item\("(\w+)"', parts["task"])
+    after, asked = places.notebook.with_name("after.yml"), places.corpus.parent / "requirements.yml"
     return {
         places.tasks: with_imports(tasks, parts["imports"]).rstrip("\n") + "\n\n\n" + parts["task"],
         places.hints: hints.rstrip("\n") + "\n\n" + hints_text(places.short, rows),
         places.notebook: with_cells(with_imports(notebook, parts["needs"]), parts["cells"]),
+        after: with_next(text_of(after), name),
         places.corpus / "correct_another_way.py": parts["correct"],
         places.corpus / "edits.yml": parts["edits"],
+        asked: f"{text_of(asked)}\n{parts['requirements']}".lstrip("\n"),
     }
 
 
@@ -161,6 +159,13 @@ def hints_text(short: str, rows: list[str]) -> str:
             '    - "DECIDE: nearly the answer."',
         ]
     return "\n".join(lines) + "\n"
+
+
+def with_next(after: str, name: str) -> str:
+    """What comes after full marks, with a text to decide for `name` behind those of its set."""
+    later = (found.start() for found in re.finditer(r"^ps\d\d", after, re.M) if found[0] > name[:4])
+    place = next(later, len(after))
+    return f"{after[:place]}{name}: >-\n  DECIDE: what one would do next on a GPU.\n{after[place:]}"
 
 
 def with_cells(notebook: str, cells: str) -> str:
@@ -230,10 +235,7 @@ def _rank(name: str) -> tuple[int, str]:
 
 def next_steps(name: str) -> str:
     """What the author does now."""
-    problem_set = name.split("/")[0]
-    return f"""It runs as it is and solves a problem too small to be set. Now:
-1. Put your problem in its place: the class, the solution, the answers in the corpus (see its README.md).
-   autograder/tests/crossing_examples.py has a worked task for each way of crossing.
-2. Replace each "DECIDE: ..." (git diff shows them), and give the points: a set has 100.
-3. pytest autograder/tests/tasks/test_tasks.py -k {problem_set}     says what is still open
-4. autograder release {problem_set}     writes the students' notebook"""
+    return f"""It runs as it is, and solves a problem too small to be set. Put yours in its place:
+"A task" in CONTRIBUTING.md says how, step by step from each "DECIDE: ..." (git diff shows them) on.
+autograder/tests/crossing_examples.py has a worked task for each way of crossing.
+pytest autograder/tests/tasks -k {name.split("/")[0]}     says what is still open"""
