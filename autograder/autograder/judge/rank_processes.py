@@ -95,10 +95,10 @@ def _case(task: RanksTask, case: Case, processes: Sequence[Process], errors: dic
             for to, reply in replies:
                 processes[to].send(Reply(reply))
     if failures:
-        error = failures[ranks.cause(failures)]
+        error = failures[ranks.root_cause(failures)]
         return Outcome(case.name, error=error, trace=crossing.traced(router))
     try:
-        result = crossing.finish(task, case, ranks.together(answers, router), router)
+        result = crossing.finish(task, case, ranks.merged(answers, router), router)
     except crossing.Refused as refused:
         return Outcome(case.name, error=str(refused), trace=crossing.traced(router))
     return result.of(case)

@@ -112,7 +112,7 @@ def together(size, function, rule=""):
     task, case = Several(size, rule), Case("case", {}, None)
     hub = crossing.router(task, case)
     answers = crossing.run_here(task, case, function, hub)
-    crossing.together(answers, hub)
+    crossing.merged(answers, hub)
     return [answers[rank]["outputs"]["out"].tolist() for rank in range(size)], hub.counters()
 
 
@@ -463,7 +463,7 @@ def test_the_router_refuses_what_no_rank_of_ours_says_and_ends_the_case(name):
         ("ranks.bytes", "ranks.bytes_of_one", "ranks.messages", "ranks.collectives"), 0.0
     )
     with pytest.raises(Exception, match=r".") as caught:
-        crossing.together({0: {"outputs": {}}, 1: {"outputs": {}}}, hub)
+        crossing.merged({0: {"outputs": {}}, 1: {"outputs": {}}}, hub)
     assert str(caught.value) == hub.failed
 
 

@@ -20,7 +20,7 @@ from autograder.judge.process import Process
 from autograder.sandbox import Limits, Unsafe
 from autograder.sandbox.messages import Done
 from warplab import crossing
-from warplab.crossing.costliest import MAX_LINE, AccessRecord, checked_access, costliest, spent
+from warplab.crossing.costliest import MAX_LINE, AccessRecord, access_costs, checked_access, costliest
 from warplab.crossing.explain import Refused
 from warplab.hardware.device import engine_target
 from warplab.simt.counters.watch import Costliest
@@ -168,7 +168,7 @@ def test_of_a_line_that_runs_often_the_costliest_request_is_kept():
 
 
 def test_what_only_the_assembler_knows_blames_no_line():
-    assert spent(0, None, Costliest(), ("registers", "warp_instructions", "atomics.lanes")) == []
+    assert access_costs(0, None, Costliest(), ("registers", "warp_instructions", "atomics.lanes")) == []
     assert costliest([], {}) == {}
 
 

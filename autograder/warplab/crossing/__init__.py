@@ -1,15 +1,15 @@
-"""How a submission crosses from the student's code to the judge.
+"""How a submission crosses from the student's process to the judge's, by plain data only.
 
-One module for each kind, each with up to five functions:
+There is one module for each kind of task, with up to five functions:
 
-    question(task, case)                        judge    plain data: what the student's process may know
-    second(task, case, answer)                  judge    the same for a second process (optional)
-    host(task, case)                            judge    what it keeps open meanwhile: a device (optional)
-    answer(question, names, entry, plan, call)  student  alone touches a student's objects; plain data
+    question(task, case)                        judge    the question: all that the student's process may know
+    second(task, case, answer)                  judge    the question for a second process (optional)
+    host(task, case)                            judge    a device or router that serves calls (optional)
+    answer(question, names, entry, plan, call)  student  runs the student's objects; returns plain data
     finish(task, case, answer, host)            judge    an Order for the executor (execute.py), or an Outcome
 
-`call(message) -> reply` reaches the host. In a notebook all of it runs in one process; when a submission is
-graded these are three, and the same plain data goes between them as messages.
+`call(message) -> reply` reaches the host. In a notebook everything runs in one process; when a submission is
+graded there are three (judge, student, executor), and the same plain data goes between them as messages.
 """
 
 import contextlib
@@ -35,25 +35,25 @@ CROSSINGS = {
     "device": remote_device,
     "ranks": ranks,
 }
-EXECUTED = ("kernel", "driver")  # their answer is code for the executor; of the others it is the result
+EXECUTED = ("kernel", "driver")  # crossings whose answer is code for the executor, not the result itself
 
 
 def has_halves(task):
-    """Whether a second process goes on with what the first one answers."""
+    """Whether a task's question has a second half, asked of another process with the first one's answer."""
     return hasattr(CROSSINGS[task.crossing], "second")
 
 
 def host(task, case):
-    """What the judge keeps open meanwhile: an object with call(message) and counters(), or None."""
+    """The judge's device or router for one case, an object with call(message) and counters(); or None."""
     opened = getattr(CROSSINGS[task.crossing], "host", None)
     return opened(task, case) if opened else None
 
 
 def finish(task, case, answer, host):
-    """An answer (untrusted plain data) as an Order or an Outcome. With `second`, both answers, in a list.
+    """Turn an answer (untrusted plain data) into an Order or an Outcome.
 
-    Counters come from the executor, or are the judge's own: none is taken from the student's process.
-    Raises Refused where it is not an answer.
+    answer: for a task with two halves, the list of both. Counters come from the executor or the judge's host,
+    never from the student's process. Raises Refused for data that is not an answer.
     """
     if hasattr(CROSSINGS[task.crossing], "finish"):
         return CROSSINGS[task.crossing].finish(task, case, answer, host)
@@ -65,21 +65,21 @@ def finish(task, case, answer, host):
 
 
 def traced(host):
-    """What the judge's device or router has seen; {} where there is none."""
+    """The trace of the judge's device or router, for a drawing; {} without one."""
     return host.trace() if host is not None and hasattr(host, "trace") else {}
 
 
 def run_here(task, case, entry, plan=None, seen=None):
-    """The whole way in this process: an Outcome. Raises whatever the student's code raises.
+    """Run one case entirely in this process; returns an Outcome. Raises whatever the student's code raises.
 
-    seen: a list for what the judge's device or router saw, which is there also after a mistake.
+    seen: a list to which the host's trace is appended, also when the student's code raises.
     """
     module = CROSSINGS[task.crossing]
     opened = None
     try:
         if module is ranks:
             opened = ranks.router(task, case)
-            answer = ranks.together(ranks.run_here(task, case, entry, opened), opened)
+            answer = ranks.merged(ranks.run_here(task, case, entry, opened), opened)
         else:
             opened = host(task, case)
             names, call = (task.entry, task.plan_entry), opened.call if opened else None
@@ -87,7 +87,7 @@ def run_here(task, case, entry, plan=None, seen=None):
             answer = module.answer(asked, names, entry, plan, call)
             if has_halves(task):
                 more = module.second(task, case, answer)
-                with contextlib.suppress(Exception):  # so that nothing of this case is left lying about
+                with contextlib.suppress(Exception):  # overwrites what the code may have kept of this case
                     module.answer(negated(asked), names, entry, plan, call)
                 answer = [answer, module.answer(more, names, entry, plan, call)]
     finally:
@@ -102,9 +102,9 @@ def run_here(task, case, entry, plan=None, seen=None):
 
 
 def try_here(task, case, entry, plan=None):
-    """The whole way in this process: an Outcome of the case, whatever the student's objects do but Ctrl-C.
+    """Run one case entirely in this process; returns an Outcome, whatever the student's code raises.
 
-    What computes without end is stopped, and so is a rank in its thread.
+    Only KeyboardInterrupt passes through. Code that computes longer than task.most_s is stopped.
     """
     if task.is_timed(case) and not can_time():
         return Outcome(case.name)
@@ -114,14 +114,14 @@ def try_here(task, case, entry, plan=None):
             return run_here(task, case, entry, plan, seen).of(case)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # noqa: BLE001 - a student's SystemExit is a mistake, not an order to us
+    except BaseException as error:  # noqa: BLE001 - also SystemExit: a mistake in the student's code
         return Outcome(case.name, error=explain(error), trace=seen[0] if seen else {})
 
 
 def tried(cases, outcomes):
-    """Each case in turn; after a loop without end, which takes seconds, the others get its error untried.
+    """Yield each case; after an endless loop, which takes seconds, the remaining cases get its error instead.
 
-    outcomes: a list, to which the caller adds what comes of a case.
+    outcomes: a list to which the caller appends the Outcome of each yielded case.
     """
     for number, case in enumerate(cases, 1):
         yield case

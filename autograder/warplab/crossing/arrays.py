@@ -1,7 +1,7 @@
-"""Turn whatever a student's code returned into plain NumPy arrays, or say why that cannot be done.
+"""Turns whatever a student's code returned into plain NumPy arrays, or says why that is not possible.
 
-Nothing here calls a method of the value, compares it with `==`, or trusts its class: only exact built-in
-types are let through, so an object with a clever `__eq__`, `__array__` or `__float__` never gets to run.
+No method of the value is called and no `==` used: only exact built-in types are accepted, so that code in an
+object's `__eq__`, `__array__` or `__float__` never runs.
 """
 
 import sys
@@ -16,7 +16,7 @@ REAL = frozenset({float, *(np.dtype(code).type for code in "efd")})
 
 
 class NotPlain(ValueError):
-    """The value cannot cross; the message is a sentence for the student."""
+    """The value is not plain data; the message is a sentence for the student."""
 
 
 def as_array(value, kind):
@@ -40,7 +40,7 @@ def as_array(value, kind):
 
 
 def _array_or_none(value):
-    """The ndarray behind an exact ndarray or torch tensor; None for every other type."""
+    """The ndarray of a value whose type is exactly ndarray or torch.Tensor; None for other types."""
     torch = sys.modules.get("torch")
     if torch is not None and type(value) in (torch.Tensor, torch.nn.Parameter):
         value = value.detach().cpu().numpy()
@@ -70,7 +70,10 @@ def _numbers(value, kind):
 
 
 def _walk(value, allowed, kind, depth, budget):
-    """Copy nested lists and tuples of exact number types; refuse everything else."""
+    """Copy nested lists and tuples of numbers. Raises NotPlain for anything else.
+
+    allowed: the exact types of numbers. depth: levels of nesting left. budget: [numbers left].
+    """
     if type(value) in (list, tuple):
         if depth == 0:
             raise NotPlain(f"lists are nested more than {MAX_DEPTH} deep")
@@ -93,6 +96,6 @@ def _copy(array):
 
 
 def named(value):
-    """What a value is, as a student reads it: "None" or "an int"."""
+    """A value's type with its article, for a message: "None" or "an int"."""
     name = type(value).__name__
     return "None" if value is None else f"{'an' if name[:1].lower() in 'aeiou' else 'a'} {name}"[:60]

@@ -1,7 +1,6 @@
-"""Which line of a kernel costs most of what a row of a rubric counts, with one warp's request: plain data.
+"""Which line of a kernel costs most of what a rubric row counts, and one warp's request there, as plain data.
 
-Found in the executor, where the kernel ran; nothing but whole numbers comes back from there, and names that
-the judge gave.
+The executor, where the kernel runs, finds it; its record holds only integers and names that the judge gave.
 """
 
 import zlib
@@ -13,13 +12,13 @@ from msgspec.structs import asdict
 
 from warplab.crossing.explain import Refused
 from warplab.crossing.findings import MAX_LINE, Checksum, LineNumber
-from warplab.crossing.values import of_form
+from warplab.crossing.values import validated
 from warplab.simt.counters.watch import WarpRequest
 from warplab.simt.profile import MEMORY
 
 PARTS = (*MEMORY, "atomics")
 COUNTED = ("requests", "sectors", "bytes", "wavefronts", "bank_conflicts", "lanes")
-KIND_COUNTS_IN = {  # an atomic reads and writes, and counts as both in what was touched
+KIND_COUNTS_IN = {  # {kind of access: parts of the counters it counts in}; an atomic reads and writes
     "read": ("load", "read", "memory"),
     "write": ("store", "write", "memory"),
     "atomic": ("atomic", "read", "write", "memory", "memory"),
@@ -29,9 +28,10 @@ Number = Annotated[int, Meta(ge=0, le=MAX_NUMBER)]
 
 
 class AccessRecord(Struct, forbid_unknown_fields=True):
-    """The record of the line that costs most, and of one warp's request there. file: its name's checksum.
+    """The line that costs most, and one warp's request there. file: the CRC-32 of the file's name.
 
-    lines: how many lines together made so many requests, of one kind to one array.
+    lanes, offsets: the request's active lanes and their byte offsets. width: bytes a lane. counted, wasted:
+    of the row's counters. lines: how many lines were added up, if they access one array in the same way.
     """
 
     line: LineNumber
@@ -49,13 +49,13 @@ class AccessRecord(Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What one load, store or atomic of a kernel adds to the counters of a row.
+class AccessCost:
+    """What one load, store or atomic instruction adds to the counters of a row.
 
-    wasted: how much of that other addresses would save.
+    wasted: how much of that would be saved with better addresses. sample: one WarpRequest of it.
     """
 
-    place: tuple  # (kernel, file, line): what its line is known by
+    place: tuple  # (kernel, file, line)
     counted: int
     wasted: int
     requests: int
@@ -63,30 +63,30 @@ class Spent:
 
 
 def counts_memory(names):
-    """Whether any of these counters is one of requests to memory, or of what they take."""
+    """Whether any of these counters is about memory requests."""
     return any(name.partition(".")[0] in PARTS for name in names)
 
 
-def spent(kernel, program, counters, names):
-    """[Spent] of one launch.
-
-    counters: a Costliest; names: the counters that the row adds up, in its order.
-    """
+def access_costs(kernel, program, counters, names):
+    """[AccessCost] of one launch. counters: a Costliest observer. names: counters that the row adds up."""
     found = []
     for part, _, what in (name.partition(".") for name in names):
         for key, traffic in counters.traffic.items() if what in COUNTED else ():
             instr, sample = program.sites[key[0]], counters.samples.get(key)
             times = _times(part, sample) if sample else 0
-            # a bulk copy of one lane is no picture of a warp
+            # a bulk copy by one lane cannot be drawn as a warp's request
             if times and sample.width <= MAX_WIDTH:
                 place = kernel, program.file_of(instr.file).rpartition("/")[2], instr.line
                 counted, wasted = (times * cost for cost in _cost(what, traffic, sample.fewest_sectors))
-                found.append(Spent(place, counted, wasted, traffic.requests, sample))
+                found.append(AccessCost(place, counted, wasted, traffic.requests, sample))
     return found
 
 
 def _cost(what, traffic, fewest):
-    """What one memory instruction counted, and how much of it is beyond the fewest for so many requests."""
+    """(count of `what`, the part above the minimum for as many requests) of one memory instruction.
+
+    what: one of COUNTED. fewest: the fewest sectors that a request can touch.
+    """
     sectors, over = traffic.sectors, max(0, traffic.sectors - traffic.requests * fewest)
     conflicts = traffic.wavefronts - traffic.ideal
     costs = (traffic.requests, 0), (sectors, over), (32 * sectors, 32 * over), (traffic.wavefronts, conflicts)
@@ -94,7 +94,7 @@ def _cost(what, traffic, fewest):
 
 
 def _times(part, sample):
-    """How often a request like this sample counts in a part of the counters."""
+    """How many times a request like this sample counts in `part` of the counters."""
     if part == "atomics":
         return int(sample.kind == "atomic")
     space, _, kind = part.partition("_")
@@ -102,12 +102,12 @@ def _times(part, sample):
 
 
 def costliest(found, arrays):
-    """The record of the line that costs most; {} where nothing was counted.
+    """The AccessRecord, as a dict, of the line that costs most; {} where nothing was counted.
 
-    It is the line whose requests waste most, if all lines together waste a quarter of what was counted: other
-    addresses would save it; then "wasted" is not 0. If not, the requests are as they should be and too many:
-    it is the line that counts most, or the first of several that together count more on one array.
-    found: [Spent] of all launches. arrays: label of a region of memory -> the judge's name for it.
+    If all lines together waste at least a quarter of what was counted, it is the line that wastes most, and
+    "wasted" is not 0. Otherwise the requests are efficient but too many: it is the line that counts most, or
+    the first of several lines that together count more on one array.
+    found: [AccessCost] of all launches. arrays: {label of a memory region: the judge's name for it}.
     """
     lines, accesses = {}, {}
     for one in found:
@@ -120,7 +120,7 @@ def costliest(found, arrays):
     mine = by_waste if wasted else max([*lines.values(), *accesses.values()], key=_counted)
     shown = max(mine, key=lambda one: one.wasted if wasted else one.counted)
     (_, file, line), sample = shown.place, shown.sample
-    alike = [one for one in mine if _same(one.sample, sample)]  # the compiler may have unrolled a loop
+    alike = [one for one in mine if _same(one.sample, sample)]  # a loop may have been unrolled
     place = line if 0 < line <= MAX_LINE else 0, zlib.crc32(file.encode())
     what = sample.space, sample.kind, arrays.get(sample.label, ""), sample.width
     totals = sum(one.requests for one in alike), _counted(mine), wasted, len({one.place for one in mine})
@@ -140,13 +140,13 @@ def _wasted(found):
 
 
 def checked_access(data, arrays):
-    """`data` as it is, if it is a record as costliest() makes them, or {}. Raises Refused for anything else.
+    """`data` unchanged if it is an AccessRecord as a dict, or {}. Raises Refused for anything else.
 
-    arrays: the names that it may have. A record that passes is small and can be drawn, true or not.
+    arrays: the names that it may use. This ensures that it is small and can be drawn, not that it is true.
     """
     if not data:
         return {}
-    told = of_form(data, AccessRecord, "the record of an access")
+    told = validated(data, AccessRecord, "the record of an access")
     if told.array not in ("", *arrays):
         raise Refused("the record of an access has a name that is none")
     if len(told.lanes) != len(told.offsets) or told.lanes != sorted(set(told.lanes)):
@@ -155,7 +155,7 @@ def checked_access(data, arrays):
 
 
 def request_of(access):
-    """The WarpRequest that a record holds."""
+    """The WarpRequest in a record, to draw it."""
     label = access["array"] or "memory of the kernel's own"
     label = "shared memory" if access["space"] == "shared" else label
     if label.startswith("#"):
@@ -167,10 +167,10 @@ def request_of(access):
 
 
 def quoted(report, sources):
-    """The report with the text of each line that it blames; a line that no source has keeps its number alone.
+    """The report with the source text of each line that its records name, where that is known.
 
-    sources() -> {a cell's or file's name, without folder: its text}. Lines are counted, nothing is parsed:
-    the text is a stranger's, and this is the judge's process.
+    sources() -> {name of a cell or file, without folder: its text}. The text is untrusted; it is only split
+    into lines, not parsed.
     """
     if not any(line.access or line.drawings for line in report.lines):
         return report
@@ -189,7 +189,7 @@ def _quoted(line, texts):
 
 
 def _with_source(record, texts):
-    """A record of a line with its text, where that is known."""
+    """A record with the text of its line under "source", where that is known."""
     text = texts.get(record.get("file"), "").split("\n")
     number = record.get("line", 0)
     return record | {"source": text[number - 1].strip()[:200]} if 0 < number <= len(text) else record

@@ -1,4 +1,4 @@
-"""The student's end of the virtual device: every method is one message through `call(message) -> reply`."""
+"""The student's side of the virtual device: every method sends a message through `call(message) -> reply`."""
 
 
 class VirtualDeviceError(RuntimeError):

@@ -1,7 +1,7 @@
-"""The *driver* crossing: host code that allocates and launches, against handles that hold no data.
+"""The *driver* crossing: the student's host code allocates arrays and launches kernels, without seeing data.
 
-Every call is recorded; the recording is replayed in the executor. Host code cannot compute the answer itself,
-because it never sees a value of an array.
+Every call is recorded, and the executor replays the recording. As the host code has only handles without
+values, it cannot compute the result itself.
 """
 
 import math
@@ -26,15 +26,15 @@ from warplab.crossing.orders import (
     judges_buffers,
 )
 from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import check_callable, of_form, plain_copy
+from warplab.crossing.values import check_callable, plain_copy, validated
 from warplab.hardware.target import Target
 from warplab.simt.frontends.triton_hook import is_triton_kernel, recorded
 
-DEVICE = "device"  # the argument that is the recorder
+DEVICE = "device"  # name of the argument that gets the Recorder
 
 
 class Recording(msgspec.Struct, forbid_unknown_fields=True):
-    """An answer. buffers: what the host code allocated; the judge's own buffers have other names."""
+    """The answer of a driver task. buffers: those that the host code allocated, with names "#0", "#1", ..."""
 
     kernels: Annotated[tuple[Kernel, ...], Meta(max_length=MAX_KERNELS)]
     buffers: Annotated[dict[Annotated[str, Meta(pattern="^#")], Empty], Meta(max_length=MAX_BUFFERS)]
@@ -42,7 +42,7 @@ class Recording(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Handle:
-    """A device array that is somewhere else: len(array), size, shape, ndim and dtype, and no values."""
+    """A device array as the host code sees it: len(array), size, shape, ndim and dtype, but no values."""
 
     def __init__(self, name, shape, dtype):
         self.name, self.shape, self.dtype = name, tuple(shape), np.dtype(dtype)
@@ -59,12 +59,12 @@ class Handle:
         return self.shape[0]
 
     def stride(self, axis=None):
-        """As a tensor's, in elements: of one axis, or of all."""
+        """The stride in elements, of one axis or of all, as a tensor's method."""
         strides = tuple(math.prod(self.shape[after:]) for after in range(1, self.ndim + 1))
         return strides if axis is None else strides[axis]
 
     def data_ptr(self):
-        """Where Triton takes it to lie: aligned, as what CUDA allocates."""
+        """An address for Triton, which only uses its alignment; CUDA's allocations are as aligned as 0."""
         return 0
 
     def __repr__(self):
@@ -83,11 +83,11 @@ class Handle:
     __setitem__ = __iter__ = __getitem__
 
 
-PASSED = (Handle, bool, int, float)  # to a kernel, and NumPy's numbers
+PASSED = (Handle, bool, int, float)  # types that may be passed to a kernel, besides NumPy's numbers
 
 
 class Recorder:
-    """What a driver task's host code is given as `device`. target: what its kernels are compiled for."""
+    """The `device` of a driver task's host code, which records all calls. target: to compile kernels for."""
 
     def __init__(self, target):
         self.target = target
@@ -118,7 +118,7 @@ class Recorder:
 
     def fill(self, handle, value):
         """Set every element of a device array."""
-        name, value = _name(handle), handle.dtype.type(value)  # NumPy says what does not fit
+        name, value = _name(handle), handle.dtype.type(value)  # NumPy raises for a value that does not fit
         self._record("fill", name, float(value) if handle.dtype.kind == "f" else int(value))
 
     def copy(self, target, source):
@@ -140,7 +140,7 @@ class Recorder:
         self._record("launch", number, grid, block, shared, packed)
 
     def launch_of_triton(self, name, symbol, ptx, grid, block, shared, arguments):
-        """Note a launch that Triton has compiled; simt.frontends.triton_hook.NotedLaunches calls this."""
+        """Record a launch that Triton has compiled; simt.frontends.triton_hook.NotedLaunches calls this."""
         grid, block, shared = checked_plan((grid, block, shared), name, self.target.limits)
         packed, _ = _packed(arguments, f"`{name}`")
         kernel = Kernel(name[:80], symbol, (ptx,), "triton")
@@ -148,7 +148,7 @@ class Recorder:
         self._record("launch", number, grid, block, shared, packed)
 
     def _number(self, key, kernel, make):
-        """Number of the kernel with this key, a compiled one that make() gives where it is new."""
+        """The number of the kernel with this key; a new one is compiled by make()."""
         if key not in self._known:
             if len(self.kernels) >= MAX_KERNELS:
                 raise Refused(f"more than {MAX_KERNELS} different kernels were launched")
@@ -165,7 +165,7 @@ class Recorder:
 
 
 def _packed(arguments, who):
-    """What a kernel is passed as an Order's step has it, and the types as kernel.compiled() takes them."""
+    """(arguments as a LaunchStep has them, types as kernel.compiled() takes them). who: for the error."""
     for place, one in enumerate(arguments, 1):
         if type(one) not in PASSED and not isinstance(one, np.number | np.bool_):
             what = f"{who} passes device arrays and numbers to a kernel, nothing else"
@@ -187,7 +187,7 @@ def _name(handle):
 
 
 def question(task, case):
-    """Shapes and dtypes of arrays; the values of numbers; what the kernels are compiled for."""
+    """Shapes and dtypes of arrays, values of numbers, and the architecture to compile for."""
     outputs, inputs = judges_buffers(task, case)
     handles = {
         name: {"shape": list(buffer.shape), "dtype": np.dtype(buffer.dtype).name}
@@ -199,7 +199,7 @@ def question(task, case):
 
 
 def answer(question, names, entry, plan, call):
-    """Run the host code against a Recorder; returns the recording."""
+    """Run the host code with a Recorder as its device; returns a Recording as plain data."""
     check_callable(entry, names[0])
     recorder = Recorder(Target.of(question["arch"]))
     held = {name: Handle(name, **what) for name, what in question["handles"].items()}
@@ -210,8 +210,8 @@ def answer(question, names, entry, plan, call):
 
 
 def finish(task, case, answer, host):
-    """The Order that replays the recording. Raises Refused for a recording that no Recorder makes."""
-    told = of_form(answer, Recording, "what came back is not a recording")
+    """The Order that replays the recording. Raises Refused for an invalid recording."""
+    told = validated(answer, Recording, "what came back is not a recording")
     if sum(buffer.nbytes for buffer in told.buffers.values()) > MAX_BUFFER_BYTES:
         raise Refused(f"the recording allocates more than {MAX_BUFFER_BYTES >> 20} MiB")
     target = target_of(task, case)

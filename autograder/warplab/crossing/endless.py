@@ -1,4 +1,7 @@
-"""A loop without end, stopped in a notebook: a sentence about it, where the kernel would answer no more."""
+"""Stops code that computes too long, such as an endless loop, with a sentence about it.
+
+Without this a notebook's kernel would hang.
+"""
 
 import contextlib
 import ctypes
@@ -11,27 +14,27 @@ from pathlib import Path
 
 from warplab.simt.errors import OutOfTime
 
-MOST_S = 10  # of processor time of the main thread in one cell, or in one case of a task that states no other
+MOST_S = 10  # seconds of the main thread's processor time for a cell, or a case (unless its task says other)
 
 
-ENDLESS = re.compile("no progress|stopped after")  # in an error: a loop without end, or too long
+ENDLESS = re.compile("no progress|stopped after")  # found in the errors of endless or too long loops
 
 
 class Endless(OutOfTime):
-    """It has computed for too long. No Exception, so that a student's `except Exception` lets it through."""
+    """Code has computed for too long. It is no Exception, so that `except Exception` does not catch it."""
 
     def __str__(self) -> str:
-        (seconds,) = self.args or (MOST_S,)  # none where join_all raises it
+        (seconds,) = self.args or (MOST_S,)  # join_all raises the class, without arguments
         ask = "is there a loop that does not end, or far more work than is asked for?"
         return f"stopped after {seconds:g} s of computing{self.where}: {ask}"
 
 
 @contextlib.contextmanager
 def stopped_after(seconds: float = MOST_S):
-    """Raises Endless in the block once this thread has computed that long. Waiting does not count, nor what
-    a library's own threads do.
+    """Raise Endless in the block once this thread has used that much processor time.
 
-    Does nothing outside the main thread, within another such block, and where the system has no such timer.
+    Waiting and other threads do not count. It does nothing outside the main thread, within another such
+    block, and where the system has no such timer.
     """
     here = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
     if not here or signal.getitimer(signal.ITIMER_VIRTUAL)[0]:
@@ -41,7 +44,7 @@ def stopped_after(seconds: float = MOST_S):
     began = time.thread_time()
 
     def stop(_number, _frame):
-        if (left := seconds - (time.thread_time() - began)) > 0:  # the timer runs for all threads together
+        if (left := seconds - (time.thread_time() - began)) > 0:  # the timer counts all threads
             signal.setitimer(signal.ITIMER_VIRTUAL, max(left, 0.01))
             return
         raise Endless(seconds)
@@ -56,9 +59,9 @@ def stopped_after(seconds: float = MOST_S):
 
 
 def join_all(threads, most_s=MOST_S):
-    """Wait until all these threads have ended. Endless is raised, once, in one that has computed for so long.
+    """Wait until all threads have ended; raise Endless in one that has used most_s of processor time.
 
-    Where there is no /proc to tell a thread's time, none is stopped.
+    It needs /proc to know a thread's time; elsewhere no thread is stopped.
     """
     told = set()
     for thread in threads:
@@ -73,7 +76,7 @@ def join_all(threads, most_s=MOST_S):
 
 
 def _computed(thread):
-    """Seconds that a thread has computed, its waiting not counted; 0 where nobody tells."""
+    """Seconds of processor time that a thread has used; 0 where that is not known."""
     try:
         fields = Path(f"/proc/self/task/{thread.native_id}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
-"""The executor's half: run an order on the SIMT engine, from PTX and arrays to arrays and counters.
+"""The executor's part: runs an Order on the SIMT engine, from PTX and arrays to arrays and counters.
 
-Nothing of a student's but PTX text gets here, and no expected value. Every order starts with fresh memory:
-what a kernel kept in a `__device__` variable is gone before the next.
+Of the student's code only PTX gets here, and no expected value. Every order starts with fresh memory; also
+`__device__` variables get their initial values back.
 """
 
 import warnings
@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 
 from warplab.crossing import findings
-from warplab.crossing.costliest import costliest, counts_memory, spent
+from warplab.crossing.costliest import access_costs, costliest, counts_memory
 from warplab.crossing.endless import Endless, stopped_after
 from warplab.crossing.explain import Refused, explain
 from warplab.crossing.orders import CopyStep, FillStep, MapOf, describe
@@ -32,11 +32,11 @@ FLOPS = "flops fp64_flops fp32_flops tf32_flops".split()
 OF_MEMORY = [f"{part}.{number}" for part, numbers in MEMORY.items() for number in numbers]
 TOTALS = (
     *(*OF_INSTRUCTIONS, *FLOPS),
-    "busiest_warp_instructions",  # of several launches the sum: they run one after the other
+    "busiest_warp_instructions",  # added up over launches, which run one after the other
     *(name for name in OF_MEMORY if not name.endswith(".sectors_per_request")),
     "atomics.requests",
 )
-UNCOUNTED = ("malloc", "mbarrier")  # where threads may hold or pass on what no counter sees
+UNCOUNTED = ("malloc", "mbarrier")  # by which threads could keep or pass on data that no counter sees
 MOVES = {CopyStep: ("read", "write", "memory", "memory"), FillStep: ("write", "memory")}
 ASSEMBLED = ("registers", "spill_bytes", "occupancy")
 
@@ -67,19 +67,22 @@ def execute(order):
         return Outcome(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
     except MemoryError:
         return Outcome(error="the kernel needs more memory than the executor has")
-    except Exception as error:  # noqa: BLE001 - PTX that no compiler made may confuse the engine in any way
+    except Exception as error:  # noqa: BLE001 - handmade PTX may make the engine raise anything
         return Outcome(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
     finally:
         memory.release()
 
 
 def assembled(order):
-    """Whether the row counts what only the assembler knows."""
+    """Whether the row counts something that only the assembler (ptxas) knows."""
     return any(name in ASSEMBLED for name in order.counts)
 
 
 def counted(profiles, resources):
-    """Counters of one launch as profile() has them; of several, the totals alone."""
+    """{counter: value}: all counters of a single launch, or the TOTALS of several.
+
+    resources: whether to include those of ASSEMBLED.
+    """
     if len(profiles) == 1:
         flat = profiles[0].as_dict()
         names = [name for name in flat if resources or name not in ASSEMBLED]
@@ -89,7 +92,7 @@ def counted(profiles, resources):
 
 
 def moved_by_copies(order):
-    """What copies and fills of whole arrays read and write, which no kernel counts: {counter: amount}."""
+    """{counter: amount} of the memory traffic of copies and fills, which the engine does not count."""
     moved = {}
     for step in order.steps:
         for part in MOVES.get(type(step), ()):
@@ -102,7 +105,7 @@ def moved_by_copies(order):
 class Memory:
     """The buffers of one order on the engine."""
 
-    # (entry, modules) -> (Program, its variables as they were): parsing once is enough, state is not kept
+    # {(entry, modules): (Program, initial values of its variables)}, so that each program is parsed once
     known = {}
     space = AddressSpace()
 
@@ -114,17 +117,17 @@ class Memory:
             self.regions[name] = self.space.add(as_bytes(array), label).holds(array, label)
 
     def run(self, step, order):
-        """Do one step; returns the Profile of a launch."""
+        """Do one step under counters; returns the Profile of a launch, None for other steps."""
         counters = Costliest() if counts_memory(order.counts) else Counters()
         machine = self.do(step, order, (counters,))
         if machine is None:
             return None
         if type(counters) is Costliest:
-            self.spent += spent(step.kernel, machine.program, counters, order.counts)
+            self.spent += access_costs(step.kernel, machine.program, counters, order.counts)
         return summary(machine, counters, Target.of(order.arch), resources=assembled(order))
 
     def do(self, step, order, observers=()):
-        """Do one step, a launch under these observers; returns the Machine of a launch."""
+        """Do one step; returns the Machine of a launch, which runs under these observers, or None."""
         if type(step) is CopyStep:
             np.copyto(self.arrays[step.target], self.arrays[step.source])
         elif type(step) is FillStep:
@@ -147,20 +150,18 @@ class Memory:
             warnings.simplefilter("ignore")
             machine = run(program, values, [], step.grid, step.block, step.shared, self.space, context)
         self.findings += [found for found in findings.of_machine(machine) if found not in self.findings]
-        raised = program.globals.get(f"{kernel.entry}__errcode__")  # of a kernel compiled with debug=True
+        raised = program.globals.get(f"{kernel.entry}__errcode__")  # of numba's @cuda.jit(debug=True)
         if raised is not None and raised.data.any():
             raise Refused(f"kernel {kernel.name} raised an exception")
         return machine
 
     def costliest(self):
-        """The record of the line that costs most of what the row counts, over all launches.
-
-        {} where it counts no memory.
-        """
+        """The record of the line that costs most over all launches; {} where the row counts no memory."""
         return costliest(self.spent, {region.label: name for name, region in self.regions.items()})
 
     def located(self, argument):
-        """(pointer, array) for a buffer's name, bytes for a tensor map; a (dtype, number) pair as it is."""
+        """An argument of a step as parameters() takes it: (pointer, array) for a buffer's name, bytes for a
+        tensor map; a (dtype, number) pair stays."""
         if type(argument) is MapOf:
             made = tensor_map(self.arrays[argument.array], argument.box, argument.swizzle)
             return made.encoded(self.regions[argument.array].base, on_engine, argument.array, "the kernel")
@@ -174,10 +175,9 @@ class Memory:
         return self.known[key][0]
 
     def release(self):
-        """Give every module's variables their first values back; unmap all else, also what kernels allocated.
+        """Restore the variables of all known programs, and unmap all other memory, kernels' heap included.
 
-        All modules, not only this order's: addresses can be guessed, so a kernel may have written into
-        another's variables.
+        Other orders' programs are included because a kernel may have guessed an address and written there.
         """
         kept = set()
         for program, first in self.known.values():
@@ -191,7 +191,10 @@ class Memory:
 
 
 def parameters(kernel, program, arguments):
-    """The kernel's parameters as bytes, in order. Raises Refused where they are not what the PTX declares."""
+    """The kernel's parameters as bytes, in order. Raises Refused unless they fit the PTX's declarations.
+
+    arguments: from Memory.located().
+    """
     declared = program.function.params
     if kernel.abi in ("numba", "mlir"):
         if any(type(argument) is bytes for argument in arguments):

@@ -1,4 +1,4 @@
-"""What goes wrong beside the student's code, said in one or two lines that the student can act on."""
+"""Words errors of the student's code in one or two lines that the student can act on."""
 
 import ast
 import linecache
@@ -12,7 +12,7 @@ from warplab.simt.toolchain.compiler_notes import of_triton, translated
 
 MOST = 2000  # characters of a message
 WRITTEN = (ast.For, ast.While, ast.If, ast.Return, ast.AugAssign)
-# errors that numba raises and does not call its own
+# errors that numba raises with other modules' exception types
 OF_NUMBA = re.compile("NRT required|required for linear algebra|^<ufunc '")
 
 
@@ -21,7 +21,7 @@ class Refused(Exception):
 
 
 def explain(error):
-    """One or two lines a student can act on: the message, and the line of their own code it came from."""
+    """The message of an error and the line of the student's code that raised it, in one or two lines."""
     return _explained(error)[:MOST]
 
 
@@ -33,8 +33,8 @@ def _explained(error):
     frame = _student_frame(error)
     stub = "NotImplementedError"
     if isinstance(error, NotImplementedError) and frame and stub in (frame.line or stub):
-        return still_there(frame.filename, frame.lineno)
-    text = str(traceback.TracebackException.from_exception(error)).strip()  # with the name that was meant
+        return stub_message(frame.filename, frame.lineno)
+    text = str(traceback.TracebackException.from_exception(error)).strip()  # includes Python's "Did you mean"
     if isinstance(error, SyntaxError) and error.text:
         return f"{type(error).__name__}: {error.msg} (line {error.lineno}: `{error.text.strip()[:80]}`)"
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -44,14 +44,14 @@ def _explained(error):
         return said
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
     meant, _ = translated("python", text)
-    head = "" if meant and "warplab." in head else head  # names of ours say nothing to a student
+    head = "" if meant and "warplab." in head else head  # our own names mean nothing to a student
     return f"{head}{head and meant and ': '}{meant}{_student_line(error)}"
 
 
-def still_there(file, number):
-    """What is said of a stub's `raise NotImplementedError()` that a function still has, on this line.
+def stub_message(file, number):
+    """The message about a stub's `raise NotImplementedError()` on line `number` of a file.
 
-    What stands around it says whether somebody has written there: a stub has no loop and returns nothing.
+    It depends on whether the student has written code around it: a stub alone has no loop and no return.
     """
     place = f"line {number} is `raise NotImplementedError()`"
     try:
@@ -73,7 +73,7 @@ def still_there(file, number):
 
 
 def _student_line(error):
-    """' (line 7: `source`)' for the innermost frame of the student's own."""
+    """' (line 7: `source`)' for the innermost frame of the student's code; "" without one."""
     frame = _student_frame(error)
     source = f": `{frame.line[:80]}`" if frame and frame.line else ""
     return f" (line {frame.lineno}{source})" if frame else ""

@@ -1,10 +1,9 @@
-"""What the engine found while a kernel ran: why it stopped, and what it warns of, as plain data.
+"""What the engine found while a kernel ran (an error that stopped it, warnings), as plain data.
 
-Made in the executor, where the kernel ran; whole numbers, words of the engine's, and two texts that are shown
-as text. A record is {"text": the warning, "" of the error that stopped the kernel, "acts": [what the one or
-two threads did]}; an act is {"thread", "block": three numbers, "does", "what", "file", "line"}. Where a row
-counts instructions, one more record has no text and "lanes": [[file, line, instructions of warps, and of
-threads], ...], of the lines with most.
+The executor makes these records. A record is {"text": a warning, or "" for the error that stopped the kernel,
+"acts": [what one or two threads did]}; an act is {"thread", "block": three numbers, "does", "what", "file",
+"line"}. Where a row counts instructions, one more record has the lines that issue most: {"text": "", "acts":
+[], "lanes": [[file, line, warp instructions, thread instructions], ...]}.
 """
 
 import zlib
@@ -13,12 +12,12 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from warplab.crossing.values import of_form
+from warplab.crossing.values import validated
 
 MOST = 4  # records of one case
 MAX_TEXT, MAX_WHAT = 1200, 200
 MAX_LINE, MAX_INDEX = 1_000_000, 1 << 31
-MAX_LANES, MAX_COUNT = 6, 1 << 48  # lines, and instructions of one
+MAX_LANES, MAX_COUNT = 6, 1 << 48  # lines in "lanes", instructions of one line
 INSTRUCTIONS = ("warp_instructions", "busiest_warp_instructions", "thread_instructions", "divergent_branches")
 Does = Literal["reads", "writes", "updates atomically", "waits"]
 LineNumber = Annotated[int, Meta(ge=0, le=MAX_LINE)]
@@ -27,7 +26,7 @@ Index = Annotated[list[Annotated[int, Meta(ge=0, le=MAX_INDEX)]], Meta(min_lengt
 
 
 class ActRecord(Struct, forbid_unknown_fields=True):
-    """What one thread did. file: the checksum of its name."""
+    """What one thread did on a line. file: the CRC-32 of the file's name."""
 
     thread: Index
     block: Index
@@ -38,7 +37,7 @@ class ActRecord(Struct, forbid_unknown_fields=True):
 
 
 class LineRecord(Struct, array_like=True, forbid_unknown_fields=True):
-    """How many instructions a line issued, for warps and for their threads."""
+    """How many instructions a line issued, counted by warps and by threads."""
 
     file: Checksum
     line: Annotated[int, Meta(ge=1, le=MAX_LINE)]
@@ -51,7 +50,7 @@ class LineRecord(Struct, array_like=True, forbid_unknown_fields=True):
 
 
 class EngineRecord(Struct, forbid_unknown_fields=True):
-    """One record."""
+    """One record, as described above."""
 
     text: Annotated[str, Meta(max_length=MAX_TEXT)]
     acts: Annotated[list[ActRecord], Meta(max_length=2)]
@@ -64,13 +63,13 @@ def of_error(error):
 
 
 def of_machine(machine):
-    """The records of what a launch that came to its end was warned of."""
+    """The records of the warnings of a launch that finished."""
     met = [{"text": str(c)[:MAX_TEXT], "acts": [_act(act) for act in c.acts]} for c in machine.conflicts]
     return met + [{"text": text[:MAX_TEXT], "acts": []} for text, _, _ in machine.sync_warnings.values()]
 
 
 def of_lines(profiles):
-    """[record] of the lines of all launches that issue most instructions; [] where none has a line."""
+    """[one record] of the lines that issue most instructions in all launches; [] if no line is known."""
     total = {}
     for line in (line for profile in profiles for line in profile.lines if 0 < line.line <= MAX_LINE):
         key = zlib.crc32(line.file.rpartition("/")[2].encode()), line.line
@@ -89,8 +88,8 @@ def _act(act):
 
 
 def checked_findings(data):
-    """`data` as it is, if it is a list of such records. Raises Refused for anything else."""
-    of_form(
+    """`data` as a tuple, if it is a list of valid records. Raises Refused for anything else."""
+    validated(
         data, Annotated[list[EngineRecord], Meta(max_length=MOST)], "what the engine found is no short list"
     )
     return tuple(data)

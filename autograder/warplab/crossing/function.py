@@ -1,4 +1,4 @@
-"""The *function* crossing: plain inputs in, plain results out, all beside the student's code."""
+"""The *function* crossing: the student's process gets plain inputs and returns plain results."""
 
 import copy
 

@@ -1,13 +1,13 @@
-"""A torch.distributed backend, "router": its messages go through `call(message) -> reply` to the judge.
+"""A torch.distributed backend, "router", whose messages go through `call(message) -> reply` to the judge.
 
 A student writes `import torch.distributed as dist` and dist.send, recv, isend, irecv, batch_isend_irecv,
 barrier, broadcast, all_reduce, all_gather, all_gather_single (all_gather_into_tensor), reduce_scatter_single
-(reduce_scatter_tensor); the group of all ranks is open when the function is called. Nothing here is trusted:
-the router checks and counts at its own end.
+(reduce_scatter_tensor). The default group is initialised when the function is called. The judge's router
+trusts none of this and checks and counts by itself.
 
-As with gloo a send ends when the other rank receives, and every work must be waited for. A tensor is read
-when its rank next waits for anything, so that a change on its way shows. To receive into a tensor that is on
-its way is refused at once.
+As with gloo, a send completes when the other rank receives, and every work must be waited for. A tensor is
+read when its rank next waits for anything, so a change before that is seen in the message. Receiving into a
+tensor that is part of an unfinished message is refused at once.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from warplab.crossing.arrays import NotPlain, as_array
 from warplab.crossing.router import REDUCTIONS, CommError
 
 NAME = "router"
-CLOSED = {
+UNSUPPORTED = {
     "alltoall": "all_to_all",
     "all_to_all_single": "all_to_all_single",
     "gather": "gather",
@@ -37,10 +37,10 @@ _opening = threading.Lock()
 
 
 class RouterWork(dist.Work):
-    """What isend and its like return: wait() ends when the message is through, and fills the receiver.
+    """The handle that isend, irecv and collectives return; wait() returns when the message has arrived.
 
-    memory: of a message its first address, the one behind its last, whether it is filled, and the tensor
-    itself, so that nobody else gets its place while the message is on its way.
+    memory: (first address, end address, whether the message fills it, the tensor). Holding the tensor keeps
+    its memory from being reused while the message is unfinished.
     """
 
     def __init__(self, group, number, what, receive, memory=None):
@@ -49,9 +49,9 @@ class RouterWork(dist.Work):
         self.memory = memory
 
     def wait(self, timeout=None):
-        """True when the message is through; CommError if it never will be.
+        """Wait until the message has arrived; returns True. Raises CommError if it never will.
 
-        The judge limits the time, not `timeout`.
+        `timeout` is ignored; the judge limits the time.
         """
         if not self._over:
             reply = self._group.ask("wait", self._number)
@@ -62,7 +62,7 @@ class RouterWork(dist.Work):
         return True
 
     def is_completed(self):
-        """Whether the message is through; then nobody has to wait() any more."""
+        """Whether the message has arrived; if so, wait() need not be called."""
         return self._over or (self._group.ask("test", self._number).get("done", True) and self.wait())
 
     def is_success(self):
@@ -71,13 +71,13 @@ class RouterWork(dist.Work):
 
 
 class RouterGroup(dist.ProcessGroup):
-    """All ranks of a case, seen from one of them."""
+    """The process group of all ranks of a case, in one rank."""
 
     def __init__(self, rank, size, call):
         super().__init__(rank, size)  # pyright: ignore[reportCallIssue] - torch has two, its stubs one
         self._call = call
         self._posts, self._number = [], 0
-        self.open = {}  # number -> work that nobody has waited for
+        self.open = {}  # {number: RouterWork that was not waited for yet}
 
     def getBackendName(self):
         return NAME
@@ -87,16 +87,16 @@ class RouterGroup(dist.ProcessGroup):
 
     @property
     def _device_types(self):
-        """Where tensors may be. Of torch's collectives only those that pickle Python objects ask for it."""
+        """Refuses collectives that pickle Python objects: only those of torch ask for this property."""
         raise CommError(
             "this collective pickles Python objects, and only tensors go between the ranks: "
             "send numbers as a tensor"
         )
 
     def ask(self, kind, number):
-        """The reply to the posts that have gathered and to a question about one of all.
+        """Send the posts so far and a question about post `number`; returns the reply.
 
-        kind: "wait" or "test". CommError if refused.
+        kind: "wait" or "test". Raises CommError if the router refuses.
         """
         posts, self._posts = self._posts, []
         message = {
@@ -109,7 +109,7 @@ class RouterGroup(dist.ProcessGroup):
         return reply
 
     def finish(self):
-        """CommError for work that the function began and did not wait for."""
+        """Raise CommError if the function began work that it never waited for."""
         if self.open:
             what = next(iter(self.open.values())).what
             raise CommError(
@@ -117,7 +117,7 @@ class RouterGroup(dist.ProcessGroup):
             )
 
     def _post(self, what, op, tensor=None, receive=None, memory=None, **options):
-        """A new post; `tensor` is what it brings. Returns its work, whose wait() calls receive(array)."""
+        """Queue a post with the tensor to send, if any. Returns its work; wait() calls receive(array)."""
         self._posts.append(({"op": op} | options, tensor))
         work = RouterWork(self, self._number, what, receive, memory)
         self.open[self._number] = work
@@ -125,22 +125,22 @@ class RouterGroup(dist.ProcessGroup):
         return work
 
     def send(self, tensors, to, tag):
-        tensor = _sound("send", tensors[0])
+        tensor = _valid("send", tensors[0])
         what = f"isend to rank {to}"
-        memory = self._claimed(what, tensor, filled=False)
+        memory = self._claim_memory(what, tensor, filled=False)
         return self._post(what, "send", tensor, memory=memory, peer=to, tag=tag)
 
     def recv(self, tensors, frm, tag):
-        tensor = _sound("recv", tensors[0])
+        tensor = _valid("recv", tensors[0])
         into = _filler(f"what rank {frm} sent", tensor)
         what = f"irecv from rank {frm}"
-        memory = self._claimed(what, tensor, filled=True)
+        memory = self._claim_memory(what, tensor, filled=True)
         return self._post(what, "recv", None, into, memory, peer=frm, tag=tag)
 
-    def _claimed(self, what, tensor, filled):
-        """The tensor's memory, for RouterWork; CommError if another message on its way has some of it.
+    def _claim_memory(self, what, tensor, filled):
+        """The `memory` of a RouterWork. Raises CommError if it overlaps that of an unfinished message.
 
-        Two sends may read the same numbers; nobody else may touch what a receive fills.
+        Two sends may share memory; a receive must have its own. filled: whether this message is a receive.
         """
         first, end = tensor.data_ptr(), tensor.data_ptr() + tensor.numel() * tensor.element_size()
         for other in self.open.values():
@@ -156,16 +156,16 @@ class RouterGroup(dist.ProcessGroup):
         return self._post("barrier", "barrier")
 
     def broadcast(self, tensors, opts):
-        tensor = _sound("broadcast", tensors[0])
+        tensor = _valid("broadcast", tensors[0])
         return self._post("broadcast", "broadcast", tensor, _filler("broadcast", tensor), root=opts.rootRank)
 
     def allreduce(self, tensors, opts):
-        tensor = _sound("all_reduce", tensors[0])
+        tensor = _valid("all_reduce", tensors[0])
         into = _filler("all_reduce", tensor)
         return self._post("all_reduce", "all_reduce", tensor, into, reduce=_operation(opts))
 
     def allgather(self, outputs, inputs, opts=None):
-        tensor, parts = _sound("all_gather", inputs[0]), [_sound("all_gather", part) for part in outputs[0]]
+        tensor, parts = _valid("all_gather", inputs[0]), [_valid("all_gather", part) for part in outputs[0]]
         if len(parts) != self.size():
             raise CommError(
                 f"all_gather fills a list with a tensor for each of {self.size()} ranks, "
@@ -181,28 +181,28 @@ class RouterGroup(dist.ProcessGroup):
 
     def all_gather_single(self, output, tensor, opts=None):
         what = "all_gather_single"
-        into = _filler(what, _sound(what, output))
-        return self._post(what, "all_gather", _sound(what, tensor), into)
+        into = _filler(what, _valid(what, output))
+        return self._post(what, "all_gather", _valid(what, tensor), into)
 
     def reduce_scatter_single(self, output, tensor, opts):
         what = "reduce_scatter_single"
-        into, tensor = _filler(what, _sound(what, output)), _sound(what, tensor)
+        into, tensor = _filler(what, _valid(what, output)), _valid(what, tensor)
         return self._post(what, "reduce_scatter", tensor, into, reduce=_operation(opts))
 
-    # Their names before PyTorch 2.13, whose stubs have other names for the same parameters.
+    # The names before PyTorch 2.13; its stubs name the parameters differently.
     _allgather_base = all_gather_single  # pyright: ignore[reportAssignmentType]
     _reduce_scatter_base = reduce_scatter_single  # pyright: ignore[reportAssignmentType]
 
 
-def _closed(text):
+def _unsupported(text):
     def method(self, *_, **__):
         raise CommError(f"the router of these ranks does not carry {text}")
 
     return method
 
 
-for _name, _text in CLOSED.items():
-    setattr(RouterGroup, _name, _closed(_text))
+for _name, _text in UNSUPPORTED.items():
+    setattr(RouterGroup, _name, _unsupported(_text))
 
 
 def _operation(opts):
@@ -215,8 +215,8 @@ def _operation(opts):
     return known[0]
 
 
-def _sound(what, tensor):
-    """The tensor, if it is one that can cross: contiguous, on the CPU."""
+def _valid(what, tensor):
+    """The tensor, detached. Raises CommError unless it is contiguous and on the CPU."""
     if tensor.device.type != "cpu":
         raise CommError(
             f"{what}: the ranks of this task have CPUs only, and the tensor is on {tensor.device}"
@@ -229,7 +229,7 @@ def _sound(what, tensor):
 
 
 def _flat(tensor):
-    """The tensor's values as a flat array of its own."""
+    """A copy of the tensor's values as a flat array."""
     try:
         return as_array(tensor.reshape(-1), _dtype(tensor))
     except (NotPlain, TypeError) as problem:
@@ -237,7 +237,7 @@ def _flat(tensor):
 
 
 def _filler(what, tensor):
-    """A function that puts an array into `tensor`; CommError if size or dtype differ."""
+    """A function that copies a received array into `tensor`; it raises CommError if size or dtype differ."""
 
     def fill(array):
         if array.size != tensor.numel() or array.dtype.name != _dtype(tensor):
@@ -253,7 +253,7 @@ def _dtype(tensor):
 
 
 def _create(options, call):
-    """The backend's creator. new_group comes here too, without a `call`, for groups of some ranks."""
+    """Creates the backend for torch.distributed. new_group also calls this, without `call`; it is refused."""
     if call is None:
         raise CommError(
             "the ranks are one group, and it is open already: "
@@ -267,15 +267,15 @@ dist.Backend.register_backend(NAME, _create, extended_api=True, devices=["cpu"])
 
 @contextlib.contextmanager
 def opened(call, rank, size):
-    """torch.distributed's default group, of `size` ranks, is open here, as rank `rank`.
+    """Initialise torch.distributed's default group, with `size` ranks, as rank `rank`, for the block.
 
-    Here is this process, or this thread (`thread_worlds`).
+    It is per process, or per thread inside thread_worlds().
     """
     with _opening:
         hook = sys.excepthook
         store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage] - its stubs lack it
         dist.init_process_group(NAME, store=store, rank=rank, world_size=size, pg_options=call)
-        sys.excepthook = hook  # it wraps the hook anew each time
+        sys.excepthook = hook  # init_process_group wraps the hook at each call
     group = dist.group.WORLD
     assert isinstance(group, RouterGroup)
     try:
@@ -287,10 +287,7 @@ def opened(call, rank, size):
 
 
 class _ThreadWorlds(threading.local):
-    """What torch.distributed remembers of its groups, once for each thread.
-
-    It has the attributes of distributed_c10d._World.
-    """
+    """A thread-local replacement of distributed_c10d._World, torch's registry of process groups."""
 
     def __init__(self):
         self.default_pg, self.group_count, self.comms = None, 0, []
@@ -300,11 +297,9 @@ class _ThreadWorlds(threading.local):
 
 @contextlib.contextmanager
 def thread_worlds():
-    """Meanwhile each thread can be a rank of its own.
+    """Let each thread be its own rank for the block. A group of the process itself is hidden and kept.
 
-    A group that this process has open itself is out of sight, and kept.
-
-    `_world` is torch's own point of extension for this, and its multi-threaded tests do the same.
+    `_world` is torch's extension point for this; torch's own multi-threaded tests use it the same way.
     """
     isolate = c10d_library._set_thread_isolation_mode  # pyright: ignore[reportAttributeAccessIssue]
     kept, c10d._world = c10d._world, _ThreadWorlds()

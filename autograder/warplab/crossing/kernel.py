@@ -1,7 +1,7 @@
-"""The *kernel* crossing: a kernel is compiled beside the student's code, and its PTX runs in the executor.
+"""The *kernel* crossing: the student's process compiles the kernel to PTX, and the executor runs that.
 
-The student's process is told dtypes and numbers of dimensions, and the shapes that a launch plan needs; no
-value.
+The student's process is told dtypes and numbers of dimensions, and the shapes that a launch plan needs, but
+no values.
 """
 
 import dis
@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from warplab.crossing.explain import Refused, still_there
+from warplab.crossing.explain import Refused, stub_message
 from warplab.crossing.orders import Kernel, LaunchStep, MapOf, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
-from warplab.crossing.values import check_callable, of_form, plain_copy
+from warplab.crossing.values import check_callable, plain_copy, validated
 from warplab.hardware.device import device, engine_target
 from warplab.hardware.target import Target
 from warplab.simt.errors import LaunchError
@@ -25,20 +25,20 @@ from warplab.simt.frontends.numba_hook import is_dispatcher, numba_type, ptx_of
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.shared_shapes import named
 
-# A stub in C++ stands in a comment, with which it compiles.
+# A stub in C++ is in a comment, so that it compiles.
 CPP_STUB = re.compile(r"raise NotImplementedError\(\)\s*\*/")
 STORES = re.compile(r"\b(?:st|red|atom|cp)\.")
 
 
 class CompiledKernel(msgspec.Struct, forbid_unknown_fields=True):
-    """An answer. shape: what the student's plan returned, or None."""
+    """The answer of a kernel task. shape: what the student's plan returned, or None."""
 
     kernel: Kernel
     shape: Any
 
 
 def question(task, case):
-    """Argument names, their types as type_of() has them, and what the student's plan is called with."""
+    """Argument names, their types (see type_of()), and the arguments of the student's plan function."""
     outputs = task.result(case.inputs)
     arrays = {name: np.broadcast_to(np.zeros((), dtype), shape) for name, (shape, dtype) in outputs.items()}
     arrays |= dict.fromkeys(task.maps, np.zeros(128, np.uint8))
@@ -49,12 +49,12 @@ def question(task, case):
 
 
 def target_of(task, case):
-    """What is compiled for: the same on every machine, but for a timed row this machine's own device."""
+    """The Target to compile for: the same on every machine, except that timed rows use the own device's."""
     return device().target if task.is_timed(case) else engine_target()
 
 
 def type_of(value, array: type = np.ndarray):
-    """What a compiler makes of it: ("float32", 2, "array") of a matrix, ("int64", 0, "number") of an int."""
+    """(dtype, dimensions, kind) of an argument: ("float32", 2, "array") or ("int64", 0, "number")."""
     if type(value) is array:
         return value.dtype.name, value.ndim, "array"
     return np.asarray(value).dtype.name, 0, "number"
@@ -74,9 +74,9 @@ def answer(question, names, entry, plan, call):
 
 
 def compiled(entry, name, passed, target, arguments=()):
-    """The Kernel of a @cuda.jit dispatcher or a warplab.cuda_kernel.
+    """Compile a @cuda.jit dispatcher or a warplab.cuda_kernel to a Kernel. Raises Refused if that fails.
 
-    passed: the type of each argument, as in a question. arguments: their names, for a message.
+    name: the student's, for messages. passed: the type_of() of each argument. arguments: their names.
     """
     if type(entry) is CudaKernel:
         ptx, symbol = entry.compiled(target.arch)
@@ -84,7 +84,7 @@ def compiled(entry, name, passed, target, arguments=()):
             raise Refused(
                 f"not written yet: `{name}` stores nothing; your code takes the place of its comment"
             )
-        ptx = named(ptx, entry.source)  # where it runs there is no source
+        ptx = named(ptx, entry.source)  # adds names from the source, which the executor does not have
         return Kernel(entry.name[:80], symbol, (ptx,), "c").checked()
     check_kernel(entry, name)
     expected = len(inspect.signature(entry.py_func).parameters)
@@ -94,7 +94,7 @@ def compiled(entry, name, passed, target, arguments=()):
     code = entry.py_func.__code__
     for instruction in dis.get_instructions(code):
         if instruction.argval == "NotImplementedError" and instruction.positions:
-            raise Refused(still_there(code.co_filename, instruction.positions.lineno or 0))
+            raise Refused(stub_message(code.co_filename, instruction.positions.lineno or 0))
     try:
         if mlir_hook.is_dispatcher(entry):
             types = tuple(mlir_hook.type_of(*one) for one in passed)
@@ -104,7 +104,7 @@ def compiled(entry, name, passed, target, arguments=()):
             modules, symbol, abi = ptx_of(kernel, target), kernel.entry_name, "numba"
     except LaunchError:
         raise
-    except Exception as error:  # noqa: BLE001 - whatever numba raises, it refuses the kernel
+    except Exception as error:  # noqa: BLE001 - whatever numba raises means that it does not compile
         raise Refused(does_not_compile(error, entry.py_func)) from None
     return Kernel(entry.py_func.__name__[:80], symbol, modules, abi).checked()
 
@@ -119,8 +119,8 @@ def check_kernel(entry, name):
 
 
 def finish(task, case, answer, host):
-    """The Order for the executor. Raises Refused where the answer is not what compiled() and a plan give."""
-    told = of_form(answer, CompiledKernel, "what came back is not a compiled kernel")
+    """The Order for the executor. Raises Refused unless the answer is a compiled kernel with a valid plan."""
+    told = validated(answer, CompiledKernel, "what came back is not a compiled kernel")
     target = target_of(task, case)
     shape = told.shape if task.plan_entry else task.plan(case.inputs)
     grid, block, shared = checked_plan(shape, task.plan_entry or task.entry, target.limits)

@@ -1,7 +1,7 @@
-"""What the executor is told to do, as plain data: compiled kernels, buffers, and the steps that use them.
+"""Orders for the executor, as plain data: compiled kernels, buffers, and the steps that use them.
 
-What comes from a student's process is held to the annotations of these classes; `check_steps` says whether
-what the steps name is there.
+Data from a student's process is validated against the annotations of these classes; `check_steps` checks that
+steps name existing kernels and buffers.
 """
 
 import math
@@ -18,8 +18,8 @@ from warplab.crossing.plan import checked_plan
 
 MAX_PTX_BYTES = 4 << 20
 MAX_MODULES = 8
-MAX_KERNELS = 32  # a transformer's step, forward and backward, one kernel for each operation
-MAX_STEPS = 4_000  # 100 steps of training, 40 launches in each
+MAX_KERNELS = 32  # enough for a transformer's training step with one kernel for each operation
+MAX_STEPS = 4_000  # enough for 100 training steps of 40 launches
 MAX_ARGUMENTS = 64
 MAX_BUFFERS = 256
 MAX_BUFFER_BYTES = 1 << 30
@@ -31,9 +31,9 @@ Dtype = Annotated[str, Meta(pattern=rf"\A({'|'.join(DTYPES)})\Z")]
 class Kernel:
     """A compiled kernel.
 
-    modules: PTX texts, the first with the entry point `entry`. name: what the student calls it.
-    abi: how arguments become parameters (warplab.simt.abi): "numba", "mlir" or "c"; "triton" is C's, of a
-    kernel whose threads may hold one element together (warplab.simt.sanitizer.races).
+    modules: PTX texts, the first with the entry point `entry`. name: the student's name for it.
+    abi: how arguments become parameters (warplab.simt.abi): "numba", "mlir" or "c"; "triton" is C's ABI for a
+    kernel in which several threads may hold the same element (warplab.simt.sanitizer.races).
     """
 
     name: Annotated[str, Meta(max_length=80)]
@@ -42,7 +42,7 @@ class Kernel:
     abi: Annotated[str, Meta(pattern=r"\A(numba|mlir|c|triton)\Z")]
 
     def checked(self):
-        """The same kernel. Raises Refused where it is too much PTX."""
+        """The same kernel. Raises Refused if its PTX is longer than MAX_PTX_BYTES."""
         size = sum(map(len, self.modules))
         if size > MAX_PTX_BYTES:
             raise Refused(
@@ -53,9 +53,9 @@ class Kernel:
 
 
 class Empty(Struct, frozen=True, forbid_unknown_fields=True):
-    """A buffer without contents: the executor fills it with what is surely wrong, NaN or scrambled bytes.
+    """A buffer without contents; the executor fills it with poison (values.poisoned).
 
-    Raises Refused for what no device array has.
+    Raises Refused for a shape or dtype that no device array can have.
     """
 
     shape: tuple[int, ...]
@@ -74,7 +74,7 @@ class Empty(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MapOf(Struct, frozen=True, forbid_unknown_fields=True):
-    """An argument: the tensor map of a buffer, by which TMA copies boxes of it (warplab.tensor_map)."""
+    """A kernel argument: the tensor map of buffer `array`, for TMA copies of boxes (warplab.tensor_map)."""
 
     array: str
     box: tuple[int, ...]
@@ -97,14 +97,14 @@ class LaunchStep(Struct, frozen=True, array_like=True, tag="launch", forbid_unkn
 
 
 class CopyStep(Struct, frozen=True, array_like=True, tag="copy", forbid_unknown_fields=True):
-    """All of buffer `source` into buffer `target`, of the same shape and dtype."""
+    """Copy all of buffer `source` into buffer `target`, of the same shape and dtype."""
 
     target: str
     source: str
 
 
 class FillStep(Struct, frozen=True, array_like=True, tag="fill", forbid_unknown_fields=True):
-    """Every element of `target` becomes `value`."""
+    """Set every element of buffer `target` to `value`."""
 
     target: str
     value: int | float
@@ -117,11 +117,11 @@ OrderStep = LaunchStep | CopyStep | FillStep
 class Order:
     """One case for the executor.
 
-    buffers: name -> array (its contents) or Empty. results: buffers to give back.
-    inputs: buffers that should not change.
-    counts: the counters that the case's row adds up. What takes time of its own is done only for these:
-    registers, spills and occupancy, a tenth of a second of the assembler's, and which line costs most.
-    mbarriers: whether kernels may use these, by which threads could pass on what no counter sees.
+    buffers: {name: array with its contents, or Empty}. results: names of buffers to return.
+    inputs: names of buffers that should not change.
+    counts: the counters that the case's row adds up. Registers, spills, occupancy and the costliest line take
+    extra time (the assembler a tenth of a second) and are only found if the row needs them.
+    mbarriers: whether kernels may use mbarriers, by which threads could pass on data that no counter sees.
     most_s: seconds of computing after which it is stopped.
     """
 
@@ -137,17 +137,17 @@ class Order:
 
     @property
     def allocated(self):
-        """Bytes that the student's host code allocated: such buffers have a name that begins with "#"."""
+        """Bytes that the student's host code allocated; the names of such buffers begin with "#"."""
         return sum(buffer.nbytes for name, buffer in self.buffers.items() if name.startswith("#"))
 
     @property
     def launch(self):
-        """(grid, block) of the one launch; () where there are several, or none."""
+        """(grid, block) of the launch if there is exactly one, else ()."""
         launches = [step for step in self.steps if type(step) is LaunchStep]
         return (launches[0].grid, launches[0].block) if len(launches) == 1 else ()
 
     def plain(self):
-        """JSON-able data and arrays, for a message."""
+        """This order as JSON-able data with arrays, for a message."""
         buffers = {
             name: value if type(value) is np.ndarray else msgspec.to_builtins(value)
             for name, value in self.buffers.items()
@@ -156,7 +156,7 @@ class Order:
 
     @classmethod
     def from_plain(cls, data):
-        """The inverse of plain(), of the judge's own data."""
+        """The inverse of plain(), for trusted data from the judge."""
         buffers = {
             name: value if type(value) is np.ndarray else msgspec.convert(value, Empty)
             for name, value in data["buffers"].items()
@@ -165,9 +165,9 @@ class Order:
 
 
 def judges_buffers(task, case):
-    """(outputs, inputs) by name: the arrays that a kernel or driver must fill, and those that it only reads.
+    """(outputs, inputs), each {name: array or Empty}: the arrays to fill, and those that are only read.
 
-    An output that is in Case.inputs, too, starts with that value.
+    An output that is also in Case.inputs starts with that value.
     """
     outputs = {
         name: case.inputs[name]
@@ -181,9 +181,9 @@ def judges_buffers(task, case):
 
 
 def check_steps(steps, kernels, buffers, limits):
-    """Raises Refused for a step that names what is not there, or that CUDA would refuse.
+    """Raise Refused for a step that names an unknown kernel or buffer, or that CUDA would refuse.
 
-    kernels: their number. buffers: name -> array or Empty. limits: the LaunchLimits of the order's target.
+    kernels: their number. buffers: {name: array or Empty}. limits: the LaunchLimits of the order's target.
     """
     for step in steps:
         if type(step) is LaunchStep:
@@ -204,5 +204,5 @@ def check_steps(steps, kernels, buffers, limits):
 
 
 def describe(buffer):
-    """ "float32[3, 4]", of an array or Empty."""
+    """ "float32[3, 4]" for an array or Empty."""
     return f"{buffer.dtype}[{', '.join(map(str, buffer.shape))}]"

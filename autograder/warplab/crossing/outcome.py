@@ -1,4 +1,4 @@
-"""What comes of one case: the one shape of a result on its way from the student's code to the judge."""
+"""The result of one case, in the same form for all crossings."""
 
 from dataclasses import dataclass, field, replace
 
@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 class Outcome:
     """Plain arrays and counters, or one sentence on why there is no result.
 
-    case: the name of the case, "" while nobody has said which.
+    case: the name of the case; "" until of() sets it.
+    outputs: {result: array}. counters: {name: value}. error: a sentence for the student.
     modified: names of the inputs that the submission changed.
     access: the line that costs most (warplab.crossing.costliest), or {}.
-    findings: what the engine found, an error's own record first (warplab.crossing.findings).
-    launch: (grid, block) where there was one launch, or ().
-    held: of the judge's own device the host arrays that have a result's name.
-    trace: what the judge's own device or router saw: see trace() of VirtualDevice and Router.
+    findings: what the engine found; an error's record comes first (warplab.crossing.findings).
+    launch: (grid, block) if there was one launch, else ().
+    held: {result: array} read from host arrays of the judge's virtual device.
+    trace: from trace() of the judge's VirtualDevice or Router.
     """
 
     case: str = ""
@@ -28,5 +29,5 @@ class Outcome:
     trace: dict = field(default_factory=dict)
 
     def of(self, case):
-        """The same as the outcome of `case`."""
+        """This outcome with the name of `case`."""
         return replace(self, case=case.name)

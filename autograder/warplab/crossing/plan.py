@@ -11,8 +11,8 @@ MAX_LAUNCH = 1 << 26  # threads of one launch: minutes on one core
 def checked_plan(value, name, limits):
     """Validate (grid, block) or (grid, block, shared_bytes); dimensions are one to three ints, or one int.
 
-    limits: the LaunchLimits of the target. Shared memory is limited to what a block has without asking CUDA
-    for more.
+    name: what returned it, for messages. limits: the LaunchLimits of the target. Shared memory is limited to
+    what a block gets without opting in to more. Raises Refused.
     """
     if type(value) not in (tuple, list) or len(value) not in (2, 3):
         raise Refused(f"`{name}` must return (grid, block) or (grid, block, shared_bytes)")

@@ -1,7 +1,7 @@
-"""The *ranks* crossing: n processes run one function; every byte between them passes the judge's router.
+"""The *ranks* crossing: n processes run one function, and all messages between them pass the judge's router.
 
-The student's function calls torch.distributed, whose group is open when it begins: warplab.crossing.group is
-the backend behind it.
+The student's function uses torch.distributed, whose default group is initialised with the backend of
+warplab.crossing.group.
 """
 
 import copy
@@ -12,11 +12,11 @@ import numpy as np
 from warplab.crossing.endless import join_all
 from warplab.crossing.explain import Refused
 from warplab.crossing.router import Router
-from warplab.crossing.values import Result, check_callable, modified, of_form, plain_copy, read_results
+from warplab.crossing.values import Result, check_callable, modified, plain_copy, read_results, validated
 
 
 def question(task, case, rank=0):
-    """One rank's inputs: its own part of those in task.sharded, all of the others."""
+    """One rank's inputs: its own part of each input in task.sharded, the whole of the others."""
     inputs = {
         name: plain_copy(case.inputs[name][rank] if name in task.sharded else case.inputs[name])
         for name in task.arguments
@@ -39,7 +39,7 @@ def answer(question, names, entry, plan, call):
 
 
 def as_tensors(value):
-    """The same data with a tensor over the memory of each array."""
+    """Plain data with each array replaced by a tensor that shares its memory."""
     if type(value) is np.ndarray:
         import torch
 
@@ -50,24 +50,23 @@ def as_tensors(value):
 
 
 def result_name(name, rank):
-    """ "out[2]": result `out` of rank 2."""
+    """The name of one rank's result, such as "out[2]" for rank 2."""
     return f"{name}[{rank}]"
 
 
 def router(task, case):
-    """A fresh router for one case."""
+    """A new router for one case."""
     return Router(task.world(case.inputs), task.rule)
 
 
 def run_here(task, case, entry, hub):
-    """All ranks as threads of this process, with the case's router between them.
+    """Run all ranks as threads of this process. hub: the case's router.
 
-    Returns {rank: answer}; raises what the first rank raised.
+    Returns {rank: answer}; raises the exception of the rank that is to blame (root_cause).
     """
     from warplab.crossing.group import thread_worlds
 
-    lock, answers, errors = threading.Condition(), {}, {}
-    inbox = {}
+    lock, answers, errors, inbox = threading.Condition(), {}, {}, {}
 
     def deliver(replies):
         inbox.update(replies)
@@ -97,29 +96,29 @@ def run_here(task, case, entry, hub):
             thread.start()
         join_all(threads)
     if errors:
-        raise errors[cause({rank: f"{type(error).__name__}: {error}" for rank, error in errors.items()})]
+        raise errors[root_cause({rank: f"{type(error).__name__}: {error}" for rank, error in errors.items()})]
     return answers
 
 
-def cause(told):
-    """The rank whose error explains the others', of {rank: "Type: text"}.
+def root_cause(told):
+    """The rank whose error probably caused the others'. told: {rank: "Type: text"}.
 
-    A deadlock is often what another rank's mistake leads to.
+    Communication errors, and deadlocks most of all, usually follow from another rank's error.
     """
     kinds = ("CommError: deadlock", "CommError")
     return min(told, key=lambda rank: (*map(told[rank].startswith, kinds), rank))
 
 
-def together(answers, hub):
-    """The answers of all ranks as one: {"out[0]": ..., "out[1]": ...}.
+def merged(answers, hub):
+    """The answers of all ranks merged into one, with results named "out[0]", "out[1]", ...
 
-    Refused if one is no answer, or the router refused a message.
+    Raises Refused if one is not an answer, or if the router refused a message.
     """
     if hub.failed:
         raise Refused(hub.failed)
     outputs, changed = {}, []
     for rank, data in sorted(answers.items()):
-        told = of_form(data, Result, f"what rank {rank} sent back is not a result")
+        told = validated(data, Result, f"what rank {rank} sent back is not a result")
         outputs |= {result_name(name, rank): value for name, value in told.outputs.items()}
         changed += told.modified
     return {"outputs": outputs, "modified": changed}

@@ -1,9 +1,9 @@
-"""The judge's end of the *ranks* crossing: it carries arrays, counts them, says when nobody can go on.
+"""The judge's side of the *ranks* crossing: delivers messages between ranks, counts them, detects deadlocks.
 
-A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. Its posts
-are numbered from 0 on, in all its messages together, and "wait" and "test" name one of them. As in gloo and
-NCCL a send is done when the other rank receives it. A test of a barrier waits: how many of them another rank
-has come to would be a number that nobody counts.
+A rank's message is {"posts": [...], "wait": n} or {"posts": [...], "test": n} or {"posts": [...]}. A rank's
+posts are numbered from 0 on, over all its messages; "wait" and "test" refer to these numbers. As in gloo and
+NCCL, a send is done when the other rank receives it. A test of a barrier waits like "wait": otherwise its
+result could be used to pass on information that is not counted.
 
     {"op": "send", "peer": 1, "tag": 0, "array": a}          arrays are flat
     {"op": "recv", "peer": 1, "tag": 0}
@@ -13,10 +13,9 @@ has come to would be a number that nobody counts.
     {"op": "reduce_scatter", "reduce": "sum", "array": a}    of it, this rank's piece
     {"op": "all_gather", "array": a}                         all ranks' arrays, one after the other
 
-The router does collectives itself, so no rank holds code that does them, and counts what a ring would carry
-(`ring_traffic`).
-The first error ends the case for all ranks: what an error tells one rank of another would be a message that
-nobody counts.
+The router computes collectives itself and counts the traffic of a ring algorithm (`ring_traffic`).
+The first error ends the case for all ranks: an error that tells one rank about another would otherwise be a
+message that is not counted.
 """
 
 from collections import defaultdict, deque
@@ -29,8 +28,8 @@ MAX_MESSAGES = 100_000
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_WAITING_BYTES = 16 << 20
 MAX_TAG = 1 << 31
-MAX_STORY, DRAWN = 2_000, 32  # messages that are kept for a picture, and those that are in it
-LEAST_BYTES = 8  # that a message counts for: an empty one is news, too
+MAX_HISTORY, DRAWN = 2_000, 32  # messages recorded for a drawing, messages in the drawing
+LEAST_BYTES = 8  # counted for a message at least, since also an empty one carries information
 REDUCTIONS = {"sum": np.add, "avg": np.add, "product": np.multiply, "min": np.minimum, "max": np.maximum}
 COLLECTIVES = {
     "barrier": (),
@@ -49,39 +48,38 @@ class CommError(RuntimeError):
 class Post:
     """One send, receive or collective of a rank.
 
-    whom: what it waits for, in words. array: what it brings, then what it got, or None. barrier: whether it
-    is one.
+    whom: what it waits for, in words. array: the data it sends, later the data it received, or None.
     """
 
     whom: str
     array: Any = None
     done: bool = False
     barrier: bool = False
-    drawn: list | None = None  # its row of Router.story
+    drawn: list | None = None  # its row of Router.history
 
 
 class Router:
     """One case's router for `size` ranks.
 
-    rule: why collectives are closed, as a clause; empty where they are open.
+    rule: why collectives are not allowed, as a clause; "" where they are.
     """
 
     def __init__(self, size, rule=""):
         self.size, self.rule = size, rule
         self.posts = [[] for _ in range(size)]
-        # (from, to, tag) -> posts without a partner
+        # {(from, to, tag): posts not yet matched}
         self.sends, self.receives = defaultdict(deque), defaultdict(deque)
-        # collectives: the k-th of one rank belongs to the k-th of every other
+        # collectives of each rank; the k-th of one rank belongs to the k-th of every other
         self.joined = [[] for _ in range(size)]
         self.sent, self.arrays, self.collectives = [0] * size, 0, 0
         self.messages, self.waiting_bytes = 0, 0
-        self.waiting, self.gone = {}, set()  # rank -> the post it waits for
+        self.waiting, self.gone = {}, set()  # {rank: the post it waits for}, ranks that have ended
         self.failed = ""
-        self.story = []  # [from, to, bytes, when it was sent, when it was received] of messages; None: never
+        self.history = []  # [from, to, bytes, time sent, time received] of messages; None for never
         self.moments = 0
 
     def call(self, rank, message):
-        """Replies to send as a list of (rank, reply): none for this rank while it has to wait."""
+        """Handle a rank's message; returns replies to send, [(rank, reply)], to any ranks that can go on."""
         if self.failed:
             return [(rank, {"error": self.failed})]
         try:
@@ -91,26 +89,26 @@ class Router:
         return ([] if reply is None else [(rank, reply)]) + self._settle()
 
     def leave(self, rank):
-        """A rank has returned or is lost: who waits for it waits in vain."""
+        """A rank has returned or is lost. Returns replies as call(): errors to ranks that wait for it."""
         self.gone.add(rank)
         self.waiting.pop(rank, None)
         return self._settle()
 
     def counters(self):
-        """Bytes sent in all, the most by one rank, messages with an array, collectives (no barriers).
+        """{counter: value}: bytes sent in all and by the busiest rank, messages with an array, collectives.
 
-        A send counts when it is posted, a collective when all ranks have joined, as the ring that does the
-        same: `ring_traffic`. A message counts at least 8 bytes.
+        A send counts when it is posted, a collective (except a barrier) when all ranks have joined, with the
+        bytes of a ring algorithm (`ring_traffic`). A message counts at least LEAST_BYTES.
         """
         counts = {"bytes": sum(self.sent), "bytes_of_one": max(self.sent)}
         counts |= {"messages": self.arrays, "collectives": self.collectives}
         return {f"ranks.{name}": float(count) for name, count in counts.items()}
 
     def trace(self):
-        """The first messages of two ranks, and those without a partner, for a picture; {} without any."""
-        lost = [row for row in self.story[DRAWN:] if None in row][: DRAWN // 2]
-        rows = [list(row) for row in self.story[:DRAWN] + lost]
-        more = len(self.story) > len(rows)
+        """The first point-to-point messages, and unmatched ones, for a drawing; {} without any."""
+        lost = [row for row in self.history[DRAWN:] if None in row][: DRAWN // 2]
+        rows = [list(row) for row in self.history[:DRAWN] + lost]
+        more = len(self.history) > len(rows)
         return {"kind": "messages", "size": self.size, "messages": rows, "more": more} if rows else {}
 
     def _take(self, rank, message):
@@ -141,13 +139,13 @@ class Router:
     def _post(self, rank, post):
         op = post.get("op")
         if type(op) is str and op in ("send", "recv"):
-            self._between_two(rank, op, post)
+            self._point_to_point(rank, op, post)
         elif type(op) is str and op in COLLECTIVES:
             self._join(rank, op, post)
         else:
             raise CommError("a message is a send, a recv, or a collective that the router knows")
 
-    def _between_two(self, rank, op, post):
+    def _point_to_point(self, rank, op, post):
         peer, tag = post.get("peer"), post.get("tag")
         word = "send to" if op == "send" else "receive from"
         if type(peer) is not int or not 0 <= peer < self.size or peer == rank:
@@ -177,11 +175,11 @@ class Router:
         send.done = receive.done = True
 
     def _begin(self, post, op, key):
-        """Note a send or a receive whose partner has not come."""
-        if len(self.story) < MAX_STORY:
+        """Record a send or receive that is not matched yet in the history."""
+        if len(self.history) < MAX_HISTORY:
             sent, got = (self.moments, None) if op == "send" else (None, self.moments)
             post.drawn = [*key[:2], post.array.nbytes if op == "send" else 0, sent, got]
-            self.story.append(post.drawn)
+            self.history.append(post.drawn)
 
     def _join(self, rank, op, post):
         if self.rule and op != "barrier":
@@ -194,7 +192,7 @@ class Router:
             raise CommError(f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(reduce)[:20]}")
         array = None if op == "barrier" else self._array(post, self.size if op == "all_gather" else 1)
         if array is not None:
-            self._suits(op, options, array)
+            self._check_collective(op, options, array)
         text = op if array is None else f"{op} of {array.size:,} {array.dtype}"
         text += f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
         new = Post(f"all ranks to call {text}", array, barrier=op == "barrier")
@@ -205,7 +203,7 @@ class Router:
             self._finish([calls[together] for calls in self.joined])
 
     def _finish(self, calls):
-        """All ranks have made their k-th collective: do it if it is the same one."""
+        """Do a collective that all ranks have joined. Raises CommError unless all called the same one."""
         op, options, _, _ = calls[0]
         texts, posts = [call[2] for call in calls], [call[3] for call in calls]
         brought = [post.array for post in posts]
@@ -224,8 +222,8 @@ class Router:
             post.array = array
             self.waiting_bytes += array.nbytes
 
-    def _suits(self, op, options, array):
-        """Raises CommError where a collective cannot be of this array."""
+    def _check_collective(self, op, options, array):
+        """Raise CommError if this collective cannot be done with this array."""
         if op == "reduce_scatter" and array.size % self.size:
             raise CommError(
                 f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces"
@@ -234,7 +232,7 @@ class Router:
             raise CommError(f"an average of {array.dtype} is no {array.dtype}: take the sum")
 
     def _array(self, post, times=1):
-        """A flat array of a post, within the limits if it is kept `times` over."""
+        """The array of a post. Raises CommError unless it is flat and `times` copies of it fit the limits."""
         array = post.get("array")
         if type(array) is not np.ndarray or array.ndim != 1:
             raise CommError("a message brings a flat array")
@@ -264,7 +262,7 @@ class Router:
         return replies
 
     def _fail(self, sentence):
-        """Nothing can come of this case: every rank is told so."""
+        """End the case with an error; returns the replies to all waiting ranks."""
         self.failed = sentence
         replies = [(rank, {"error": sentence}) for rank in self.waiting]
         self.waiting.clear()
@@ -278,16 +276,16 @@ class Router:
         return {"array": array}
 
     def deadlock(self):
-        """One sentence on who waits for whom."""
+        """The sentence about a deadlock: which rank waits for which."""
         waits = [f"rank {rank} waits for {post.whom}" for rank, post in sorted(self.waiting.items())]
         gone = f"; rank{'s' * (len(self.gone) > 1)} {', '.join(map(str, sorted(self.gone)))} returned"
         return f"deadlock: {', '.join(waits)}{gone if self.gone else ''}, and nothing is under way"
 
 
 def collective(op, arrays, root=0, reduce="sum"):
-    """What each rank gets of a collective to which rank r brings the flat array arrays[r].
+    """[the array that each rank gets] from a collective; rank r contributes the flat array arrays[r].
 
-    Sums are taken from rank 0 on, in its dtype.
+    Reductions go from rank 0 up, in its dtype.
     """
     size = len(arrays)
     if op == "broadcast":
@@ -304,12 +302,11 @@ def collective(op, arrays, root=0, reduce="sum"):
 
 
 def ring_traffic(op, size, count, root=0):
-    """[numbers in each message of rank r] if a ring does the collective; every rank brings `count` numbers.
+    """For each rank, the sizes (in numbers) of the messages it sends if a ring algorithm does the collective.
 
-    all_reduce: 2 (n - 1) pieces of n, as nearly equal as can be. reduce_scatter: n - 1 pieces.
-    all_gather: n - 1 arrays.
-    broadcast: the array goes from rank to rank, beginning at the root, so that the rank before the root sends
-    none.
+    Every rank contributes `count` numbers. all_reduce: 2 (n - 1) of n pieces, as equal as possible.
+    reduce_scatter: n - 1 pieces. all_gather: n - 1 arrays. broadcast: the array goes from rank to rank,
+    beginning at the root, so that the rank before the root sends nothing.
     """
     if op == "broadcast":
         return [[count] * ((rank + 1) % size != root) for rank in range(size)]

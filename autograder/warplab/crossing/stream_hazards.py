@@ -1,9 +1,9 @@
-"""Which operations of a virtual device are ordered, by vector clocks, and what two of them may not share.
+"""Finds data hazards between streams of a virtual device, by vector clocks.
 
-An operation comes after all before it in its stream, after what its stream has waited for, and after what the
-host knew to be done when it gave the order. Two that no such chain ties together may run in either order,
-whatever this device's timing makes of them today: if one of them writes what the other reads or writes, that
-is a hazard.
+An operation happens after all earlier ones in its stream, after everything its stream has waited for, and
+after everything the host knew to be done when it issued the operation. Two operations without such a
+happens-before relation may run in either order, whatever this device's timing is. If one of them writes what
+the other reads or writes, that is a hazard.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from warplab.crossing.device_client import VirtualDeviceError
 
 MAX_COMPARED = 5_000_000
-"""Comparisons and entries of clocks, of one device: the judge does this work, about a second of it."""
+"""Limit of comparisons and clock entries for one device: about a second of the judge's time."""
 KEPT = 10
-"""How much more an entry costs that an event keeps: it takes some forty bytes of the judge's."""
+"""How many comparisons a clock entry that an event stores counts for: it takes some forty bytes of memory."""
 
 
 @dataclass(frozen=True)
 class Span:
     """A part of an array that an operation reads or writes.
 
-    number: which of its stream's operations it is, from 1.
+    number: the operation's number in its stream, from 1. operation: its description.
     """
 
     start: int
@@ -31,23 +31,26 @@ class Span:
     operation: str
 
     def before(self, clock):
-        """Whether whoever has this clock comes after it."""
+        """Whether this operation happens before an operation with that clock."""
         return clock.get(self.stream, 0) >= self.number
 
 
 class StreamHazards:
-    """The order of a device's operations. A clock is {stream: how many of its operations are known done}."""
+    """Keeps the vector clocks of a device's host, streams and events, and the accesses to compare.
+
+    A clock is {stream: how many of its operations happen before}.
+    """
 
     def __init__(self):
         self.host, self.streams, self.events = {}, {}, {}
-        self.open = {}  # array -> accesses that later operations have to be compared with
+        self.open = {}  # {array: [Span that later operations have to be compared with]}
         self.compared = 0
 
     def begins(self, stream, operation, writes, reads):
         """A copy or launch is put into a stream. writes, reads: lists of (array, start, stop).
 
-        Returns its number in the stream. Raises VirtualDeviceError, which names both, if it shares an array
-        with an operation that is in no order with it.
+        Returns its number in the stream. Raises VirtualDeviceError, which names both operations, if it
+        conflicts with one that is not ordered with it.
         """
         clock = self._joined(stream, self.host)
         number = clock[stream] = clock.get(stream, 0) + 1
@@ -65,7 +68,7 @@ class StreamHazards:
         return number
 
     def is_known(self, stream, number):
-        """Whether the host knows that this operation of a stream is done."""
+        """Whether the host has waited for this operation of a stream."""
         self._work(1, "copies to the host")
         return self.host.get(stream, 0) >= number
 
@@ -81,7 +84,7 @@ class StreamHazards:
             )
 
     def recorded(self, event, stream):
-        """An event is recorded: it stands for all that its stream has been given."""
+        """An event is recorded: it gets the clock of its stream, with all operations issued there so far."""
         clock = self._joined(stream, self.host)
         self._work(KEPT * len(clock), "events that stand for many streams")
         self.events[event] = dict(clock)
@@ -91,12 +94,12 @@ class StreamHazards:
         self._joined(stream, self.events.get(event, {}))
 
     def joined(self, streams, stream):
-        """Streams wait for all that another one has been given: a graph begins, or ends."""
+        """Streams wait for all operations of another one, as at the begin and end of a graph."""
         for other in streams:
             self._joined(other, self.streams.get(stream, {}))
 
     def synchronized(self, stream=None, event=None):
-        """The host waits for an event, a stream, or (both None) for everything; done is done."""
+        """The host waits for an event, a stream, or (both None) for everything."""
         if event is not None:
             clocks = [self.events.get(event, {})]
         else:
@@ -122,12 +125,12 @@ class StreamHazards:
 
 
 def latest(first, second):
-    """The clock of who has heard of both."""
+    """The join of two clocks: for each stream the larger number."""
     return first | {stream: max(number, first.get(stream, 0)) for stream, number in second.items()}
 
 
 def shared(first, second):
-    """What two accesses to one array do to each other, as a clause."""
+    """How two accesses to one array conflict, as a clause."""
     if first.writes and second.writes:
         return "both write to one array"
     writer, reader = ("second", "first") if second.writes else ("first", "second")

@@ -1,7 +1,7 @@
-"""The executor's half of a timed row: an Order's launches, again and again, on CUDA. Needs a GPU.
+"""The executor's part of a timed row: runs an Order's launches repeatedly on CUDA. Needs a GPU.
 
-Every module is loaded afresh for every sample, so that nothing a kernel keeps on the device outlives its
-launch; inputs are restored and outputs poisoned before each, and the outputs of each go back to the judge.
+Before every sample modules are loaded anew, so that a kernel cannot keep results on the device, inputs are
+restored and outputs poisoned. The outputs of every sample go back to the judge.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -27,7 +27,7 @@ from warplab.timing.samples import Unsteady, below_floor, paired
 
 
 class KernelSampler:
-    """Times all steps of several Orders, of a kernel or a driver, that differ in their inputs alone."""
+    """Times all steps of several Orders, of a kernel or a driver, that differ only in their inputs."""
 
     def __init__(self, orders, timer):
         self.orders, self.timer = orders, timer
@@ -35,7 +35,7 @@ class KernelSampler:
         self.sets = [_Buffers(order) for order in orders]
 
     def warm_up(self):
-        """Compile, load and launch for a second at least."""
+        """Compile, load, and launch for at least a second."""
         self.timer.warm_up(self._prepared(0))
 
     def sample(self, number) -> tuple[float, float, dict]:
@@ -68,9 +68,10 @@ class KernelSampler:
         return functools.partial(launch, stream, config, loaded[step.kernel], *values)
 
 
-def exact(arch, modules):
-    """The architecture to link PTX for: ``arch``, or its kind with features of one chip alone ("sm_90a")
-    where a module is made for that, as numba's are on such a device; the linker refuses it for the plain one.
+def link_arch(arch, modules):
+    """The architecture to link PTX modules for: `arch`, or its specific variant such as "sm_90a".
+
+    numba compiles for the variant on such a device, and the linker refuses those modules for the plain one.
     """
     made_for = {arch + kind for kind in "af" for text in modules if f".target {arch}{kind}" in text}
     return min(made_for, default=arch)
@@ -84,10 +85,11 @@ class _Kernel:
         self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
         self.together = any(meets_grid_wide(text) for text in kernel.modules)
         parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
-        self.code = Linker(*parts, options=LinkerOptions(arch=exact(arch, kernel.modules))).link("cubin").code
+        options = LinkerOptions(arch=link_arch(arch, kernel.modules))
+        self.code = Linker(*parts, options=options).link("cubin").code
 
     def loaded(self):
-        """The kernel of a module loaded just now, its variables as they were compiled."""
+        """The kernel in a newly loaded module, whose variables have their initial values."""
         return ObjectCode.from_cubin(self.code).get_kernel(self.kernel.entry)
 
     def config(self, step):
@@ -96,7 +98,7 @@ class _Kernel:
         )
 
     def values(self, step, buffers):
-        """The launch's parameters as cuda.core takes them."""
+        """The launch's parameters in the form that cuda.core takes."""
         described = {"numba": numba_array, "mlir": memref}.get(self.kernel.abi)
         if described is None:
             return [buffers.c_value(*pair) for pair in zip(step.arguments, self.declared, strict=True)]
@@ -104,7 +106,7 @@ class _Kernel:
 
 
 class _Buffers:
-    """One input set on the device: pristine contents on the host, and where each buffer lives."""
+    """One input set on the device: initial contents on the host, and the device pointer of each buffer."""
 
     def __init__(self, order):
         self.order = order
@@ -122,7 +124,7 @@ class _Buffers:
         checked(driver.cuMemcpyDtoDAsync(to, of, nbytes, 0))
 
     def fill(self, target, value):
-        """Set every element, byte for byte as NumPy writes the value."""
+        """Set every element to the bytes of `value` in the buffer's dtype, as NumPy converts it."""
         array = self.host[target]
         pattern, pointer = np.array(value, array.dtype).tobytes(), int(self.pointers[target])
         if not array.size:
@@ -156,8 +158,9 @@ class _Buffers:
 
 
 class YardstickSampler:
-    """Times a function by its full name, such as ("torch.matmul", "a", "b"), on the arrays of each input set,
-    which it gets as tensors.
+    """Times a library function on each input set, whose arrays it gets as CUDA tensors.
+
+    yardstick: its full name and arguments, such as ("torch.matmul", "a", "b").
     """
 
     def __init__(self, yardstick, inputs, timer):
@@ -174,16 +177,17 @@ class YardstickSampler:
         self.timer.warm_up(self.calls[0])
 
     def sample(self, number) -> tuple[float, float, dict]:
-        """(seconds, clock in MHz, {}). A yardstick that does the same for every set has one."""
+        """(seconds, clock in MHz, {}) for input set `number`; a yardstick may have fewer sets."""
         return *self.timer.sample(self.calls[number % len(self.calls)]), {}
 
 
 def measure(task, cases, student, yardstick, bandwidth, elapsed):
-    """Counters of a timed row: the student's kernel and the yardstick in pairs, over all input sets in turn.
+    """Counters of a timed row, from samples of the student's kernel and the yardstick in pairs.
 
-    cases: one for each set. student, yardstick: set number -> (seconds, clock, outputs). bandwidth: bytes a
-    second, measured. Every output of the student's is checked: Refused with the reason when one is wrong, or
-    when a time is below the floor of reading the inputs once.
+    cases: one for each input set; samples cycle through them. student, yardstick: functions from a set's
+    number to (seconds, clock, outputs). bandwidth: measured, in bytes a second. elapsed: seconds since the
+    start.
+    Raises Refused if an output of the student's is wrong, or if a time is too short to read the inputs once.
     """
     of_student, of_yardstick, known = itertools.cycle(range(len(cases))), itertools.count(), {}
 
@@ -208,7 +212,7 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
 
 
 def measure_here(task, case, order):
-    """A timed row in this process: an Outcome. Samples and checks as over the boundary, on one input set."""
+    """The Outcome of a timed row in this process, sampled and checked as by the grader, on one input set."""
     timer = cuda_timer()
     student = KernelSampler([order], timer)
     of = task.yardstick_of(case)

@@ -1,4 +1,4 @@
-"""Values on their way over the boundary: plain copies of inputs, plain results, outputs that begin wrong."""
+"""Plain data between processes: copies of inputs, validated results, and buffers filled with poison."""
 
 import json
 from typing import Any
@@ -9,21 +9,21 @@ import numpy as np
 from warplab.crossing.arrays import NotPlain, as_array, named
 from warplab.crossing.explain import Refused
 
-MAX_RESULT_BYTES = 4 << 20  # of one case: the judge keeps those of all cases until it compares
+MAX_RESULT_BYTES = 4 << 20  # of one case; the judge holds the results of all cases at once
 
 
 class Result(msgspec.Struct):
-    """What comes back of a task whose answer is the result. modified: names of inputs."""
+    """The answer of a task that computes its result itself. modified: names of inputs that it changed."""
 
     outputs: dict[str, np.ndarray]
     modified: list[str] = []
 
 
-def of_form(data, form, what) -> Any:
-    """Plain data of a stranger's, with arrays in it, as an instance of `form`. Raises Refused if it is none.
+def validated(data, form, what) -> Any:
+    """Validate untrusted plain data with arrays in it, and convert it to `form`. Raises Refused.
 
-    what: the sentence's beginning. A class in `form` needs a field without a default: msgspec takes an array
-    for a mapping that has none of the others, and asks it for its keys where it expects a dict.
+    what: the beginning of the error. A class in `form` must have a field without a default, or msgspec would
+    accept an array as an empty mapping; where it expects a dict it asks an array for keys (AttributeError).
     """
     try:
         return msgspec.convert(data, form)
@@ -32,8 +32,8 @@ def of_form(data, form, what) -> Any:
 
 
 def result_of(answer):
-    """An answer that is the result itself, and small enough. Raises Refused for anything else."""
-    told = of_form(answer, Result, "what came back is not a result")
+    """An answer as a Result. Raises Refused unless it is one, of at most MAX_RESULT_BYTES."""
+    told = validated(answer, Result, "what came back is not a result")
     nbytes = sum(value.nbytes for value in told.outputs.values())
     if nbytes > MAX_RESULT_BYTES:
         raise Refused(
@@ -43,11 +43,10 @@ def result_of(answer):
 
 
 def plain_copy(value):
-    """A copy of JSON-able data with arrays in it, in the form in which it arrives in another process.
+    """A copy of JSON-able data with arrays in it, as it would arrive in another process.
 
-    Tuples become lists and NumPy scalars numbers, so a submission sees the same in a notebook and when it is
-    graded.
-    Raises TypeError for anything else.
+    Tuples become lists and NumPy scalars Python numbers, so that a submission gets the same values in a
+    notebook and when it is graded. Raises TypeError for other types.
     """
     if type(value) is np.ndarray:
         return np.array(value, order="C")
@@ -63,14 +62,14 @@ def plain_copy(value):
 
 
 def negated(data):
-    """Plain data with each array of floating-point numbers negated: other inputs of the same kind."""
+    """Plain data with each floating-point array negated: different inputs of the same shapes and dtypes."""
     if type(data) is dict:
         return {name: negated(value) for name, value in data.items()}
     return -data if type(data) is np.ndarray and data.dtype.kind == "f" else data
 
 
 def given(task, case, without=()):
-    """{argument: plain copy}: the inputs that `task.arguments` names, and no other."""
+    """{argument: plain copy} of the inputs that `task.arguments` names, except those in `without`."""
     return {name: plain_copy(case.inputs[name]) for name in task.arguments if name not in without}
 
 
@@ -81,7 +80,10 @@ def check_callable(entry, name):
 
 
 def read_results(returns, value, name):
-    """Split what the function `name` returned into its results, {name: kind} in order, as plain arrays."""
+    """{result: plain array} from what the function `name` returned. Raises Refused.
+
+    returns: {result: kind as in as_array()}, in order.
+    """
     several = type(value) in (tuple, list) and len(value) != 1
     if len(returns) == 1:
         values = (value,)
@@ -100,10 +102,10 @@ def read_results(returns, value, name):
 
 
 def poisoned(shape, dtype):
-    """A new array that is wrong wherever a kernel leaves it alone.
+    """A new array of poison, so that an element which a kernel does not write is wrong.
 
-    It is full of a NaN with a last bit that no arithmetic sets, so that a computed NaN is not taken for it,
-    or of scrambled bytes for integers.
+    Floating-point arrays are filled with a NaN whose last bit is set, which arithmetic never produces, so
+    that a computed NaN differs from it; integer arrays with random bytes.
     """
     dtype = np.dtype(dtype)
     if dtype.kind == "f":
@@ -116,9 +118,9 @@ def poisoned(shape, dtype):
 
 
 def filled(buffer, copy: bool | None = True):
-    """What a buffer of an Order begins with: an array, or an Empty's poison.
+    """The initial contents of an Order's buffer: the array itself, or poison for an Empty.
 
-    copy: as NumPy has it; with None, an array that is in C order may be the order's own.
+    copy: as in np.array; with None, an array in C order is not copied.
     """
     if type(buffer) is np.ndarray:
         return np.array(buffer, order="C", copy=copy)
@@ -126,7 +128,7 @@ def filled(buffer, copy: bool | None = True):
 
 
 def modified(before, after):
-    """Names of the inputs that the student's code changed."""
+    """The names of inputs that differ. before, after: {name: plain data}."""
     return [name for name in before if not _unchanged(before[name], after[name])]
 
 

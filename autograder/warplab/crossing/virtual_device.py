@@ -1,12 +1,11 @@
-"""A device that runs behind the host's back, on a virtual clock: a GPU as the program sees that drives it.
+"""A simulated asynchronous device on a virtual clock: a GPU as its host program sees it.
 
-The judge owns a VirtualDevice. A student's code holds a DeviceClient, whose every method is one message
-through `call(message) -> reply`, both plain data; so the two may live in different processes. No real time
-passes: launches and copies keep the device's engines busy for a while, in streams whose order only events and
-synchronisation tie together. Data moves at those virtual times, and the host sees what it has waited for: a
-read that does not wait, or that trusts the clock, sees what was there before. Two operations that share an
-array without an order between their streams are refused, also where this device's timing happens to let them
-pass.
+The judge owns a VirtualDevice. A student's code has a DeviceClient, whose methods send messages through
+`call(message) -> reply`, both plain data, so that the two may be in different processes. No real time passes:
+launches and copies keep the device's engines busy for a virtual time, in streams that only events and
+synchronisation order. Data moves at those times, and the host sees only what it has waited for: a read that
+does not wait, or relies on the clock, returns old values. Two conflicting operations in streams that are not
+ordered are refused, even if this device's timing would let them run in the right order.
 """
 
 import heapq
@@ -22,24 +21,24 @@ from warplab.crossing.stream_hazards import StreamHazards
 MAX_CALLS = 100_000
 MAX_BYTES = 16 << 20
 MAX_STREAMS = 1_000
-MAX_ELEMENTS = 100_000_000  # copied and computed in all: the judge does this work
-MAX_SPANS = 90  # operations that are kept for a picture
+MAX_ELEMENTS = 100_000_000  # copied and computed in all, to bound the judge's work
+MAX_SPANS = 90  # operations recorded for a drawing
 COUNTS = "launches copies copied_bytes synchronizes clock_reads events waits reads replays others".split()
 NOT_CAPTURED = ("synchronize", "read", "elapsed", "capture", "replay")
 
 
 @dataclass(frozen=True)
 class DeviceTiming:
-    """How the device behaves. All times in seconds.
+    """The timing of a virtual device. All times in seconds.
 
-    duration: one launch of the work at full speed.
-    noise: relative spread of it (a fixed zigzag, not random).
-    cold_launches, cold_factor: the first launches run slower, as with compilation, caches and clocks.
-    pending: work of somebody else that is in the queue already.
-    outlier_every, outlier_factor: each n-th launch is interrupted and takes longer (0: never).
-    launch_overhead, sync_overhead, clock_overhead: what each call costs the host.
+    duration: one launch of the default work, without disturbances.
+    noise: relative spread of that (a fixed zigzag, not random).
+    cold_launches, cold_factor: the first launches are slower, as for compilation, caches and clocks.
+    pending: work of another program that is queued already.
+    outlier_every, outlier_factor: every n-th launch is interrupted and takes longer (0: never).
+    launch_overhead, sync_overhead, clock_overhead: host time of each call.
     bandwidth: bytes a second of a copy between host and device, in each direction.
-    copy_latency: what each costs besides.
+    copy_latency: constant time of each copy.
     """
 
     duration: float = 1e-3
@@ -75,10 +74,10 @@ class Work:
 
 @dataclass
 class _Operation:
-    """What is put into a stream: a "launch", a copy "in" or "out", a "record" or a "wait" of an event.
+    """An operation in a stream: a "launch", a copy "in" or "out", a "record" or a "wait" of an event.
 
-    target, sources: the parts of arrays that it fills and reads; a launch of work without arrays has none.
-    seconds: how long it takes, where its work says that. values: what it read when it began.
+    target, sources: the spans (array, start, stop) that it writes and reads; () for a launch without arrays.
+    seconds: its duration, if its Work determines that. values: computed from what it read at its start.
     """
 
     kind: str
@@ -93,21 +92,21 @@ class _Operation:
 
 
 class VirtualDevice:
-    """The judge's end: streams, three engines (compute, copies in, copies out), events, a host clock.
+    """The judge's side: streams, three engines (compute, copies in, copies out), events, a host clock.
 
-    `call` is the only door. A student's function is given the other end, which `connect()` makes:
-    help(device) lists its calls, stream, host, empty, copy, launch, synchronize, read, record, wait, ...
+    A student's function uses it through a DeviceClient, which sends messages to `call` (`connect()` makes one
+    in this process).
 
-    host: {name: 1-D array} of page-locked host memory, of which those named in `unread` cannot be read by the
-    host: their values have to go through the device.
-    works: {name: Work}. Without, there is one, "work", that takes `timing.duration` and touches no array.
-    memory: bytes of the arrays that the host may ask for, in all.
+    host: {name: 1-D array} of page-locked host memory. unread: names of those that the host cannot read, so
+    that their values have to go through the device.
+    works: {name: Work}; by default there is one, "work", that takes `timing.duration` and touches no array.
+    memory: total bytes of the device arrays that the host may allocate.
     """
 
     def __init__(self, timing, host=None, works=None, unread=(), memory=MAX_BYTES):
         self.timing, self.works, self.memory = timing, works or {}, memory
         self.now = 0.0
-        self.ready = {0: timing.pending}  # stream -> when its last operation is done
+        self.ready = {0: timing.pending}  # {stream: when its last operation is done}
         self.engine = {"compute": timing.pending, "in": 0.0, "out": 0.0}
         self.events = []
         self.names = {name: index for index, name in enumerate(host or {})}
@@ -117,8 +116,8 @@ class VirtualDevice:
         self.bytes = self.elements = 0
         self.graphs, self.capturing = [], None
         self.pending, self.sequence = [], 0
-        self.seen = [array.copy() for array in self.arrays]  # host arrays as the host may read them
-        self.unseen = []  # (span, stream, number) of copies to the host that it has not waited for
+        self.seen = [array.copy() for array in self.arrays]  # host arrays with the values that the host reads
+        self.unsynced = []  # (span, stream, number) of copies to the host that the host has not waited for
         self.hazards = StreamHazards()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.spans = []  # (engine, stream, start, seconds, name) of the first operations
@@ -129,10 +128,7 @@ class VirtualDevice:
         return DeviceClient(self.call)
 
     def call(self, message):
-        """Serve one message, such as {"op": "launch", "work": "work"}.
-
-        Always replies, if need be {"error": text}.
-        """
+        """Handle a message, such as {"op": "launch", "work": "work"}. Returns {"error": text} if refused."""
         if type(message) is not dict or type(message.get("op")) is not str:
             return {"error": "a message is a JSON object with an `op`"}
         if not all(map(_is_plain, message.values())):
@@ -156,7 +152,7 @@ class VirtualDevice:
                 self.host_spans.append((kind, "host", start, self.now - start, message["op"]))
 
     def counters(self):
-        """How often each call was made, the host's clock, when the last stream is done: plain floats."""
+        """{counter: float}: how often each call was made, the host's clock, when the last stream is done."""
         done = max(self.now, *self.ready.values())
         return {f"device.{name}": float(count) for name, count in self.counts.items()} | {
             "device.host_seconds": self.now,
@@ -164,19 +160,18 @@ class VirtualDevice:
         }
 
     def held(self, names):
-        """{name: array} of those that are host arrays, when all orders are done: by the device alone, for the
-        host's own program reads them and cannot write.
-        """
+        """{name: array} of those names that are host arrays, after all operations. The host's program cannot
+        write to them, so only the device has filled them."""
         self._settle(float("inf"))
         return {name: self.arrays[self.names[name]].copy() for name in names if name in self.names}
 
     def trace(self):
-        """What the engines did, for a picture: {} where they did nothing."""
+        """The first operations of the engines, for a drawing; {} where there were none."""
         more = self.counts["launches"] + self.counts["copies"] > len(self.spans)
         spans = [list(span) for span in self.spans]
         return {"kind": "engines", "spans": spans, "more": more} if spans else {}
 
-    # what is put into a stream
+    # calls that put an operation into a stream
 
     def _do_launch(self, message):
         name, stream = message.get("work"), self._stream(message)
@@ -241,7 +236,7 @@ class VirtualDevice:
         self.ready[stream] = max(self.ready[stream], *(self.ready[other] for other in used), 0.0)
         return {}
 
-    # what the host does
+    # other calls of the host
 
     def _do_stream(self, message):
         if len(self.ready) >= MAX_STREAMS:
@@ -281,7 +276,7 @@ class VirtualDevice:
             until = max(self.ready.values())
         self.hazards.synchronized(message.get("stream"), message.get("event"))
         self.now = max(self.now, until) + self.timing.sync_overhead
-        self._see()
+        self._update_host_view()
         self.counts["synchronizes"] += 1
         return {}
 
@@ -349,17 +344,17 @@ class VirtualDevice:
             )
         else:
             if target:
-                number = self.hazards.begins(stream, self._told(item), [target], item.sources)
+                number = self.hazards.begins(stream, self._described(item), [target], item.sources)
                 if item.kind == "out":
-                    self.unseen.append((target, stream, number))
+                    self.unsynced.append((target, stream, number))
             start, seconds = self._run(item, target[2] - target[1] if target else 0)
-            if target:  # at one moment: writes before reads
+            if target:  # at the same time, writes of ended operations come before reads of starting ones
                 self.sequence += 2
                 heapq.heappush(self.pending, (start, self.sequence, item))
                 heapq.heappush(self.pending, (start + seconds, self.sequence - 1, item))
 
     def _run(self, item, size):
-        """Give a launch or copy of so many elements its place in time, and count it: (start, seconds)."""
+        """Schedule and count a launch or copy of `size` elements on its engine; returns (start, seconds)."""
         engine = "compute" if item.kind == "launch" else item.kind
         start = max(self.now, self.ready[item.stream], self.engine[engine])
         self.elements += size
@@ -377,20 +372,20 @@ class VirtualDevice:
             self.spans.append((engine, item.stream, start, seconds, item.name or item.kind))
         return start, seconds
 
-    def _told(self, item):
-        """An operation as a hazard names it: kind, number among its like, what it fills and reads."""
+    def _described(self, item):
+        """An operation in words, for the message of a hazard: kind, number, arrays written and read."""
         what, count = ("launch", "launches") if item.kind == "launch" else ("copy", "copies")
         read = " and ".join(map(self._place, item.sources))
         return f"{what} {self.counts[count] + 1} ({self._place(item.target)} from {read})"
 
     def _place(self, span):
-        """A part of an array, "y[0:100]"; those on the device are numbered in the order of device.empty."""
+        """A span in words, "y[0:100]"; device arrays are numbered in the order of device.empty."""
         names = {index: name for name, index in self.names.items()}
         name = names.get(span[0], f"device array {span[0] - len(names) + 1} ")
         return f"{name}[{span[1]}:{span[2]}]"
 
     def _settle(self, until):
-        """Let everything happen that begins or ends up to `until`, in order of time."""
+        """Do all reads and writes of operations that begin or end up to the time `until`, in order."""
         while self.pending and self.pending[0][0] <= until:
             _, _, operation = heapq.heappop(self.pending)
             if operation.values is None:
@@ -401,15 +396,15 @@ class VirtualDevice:
                 index, start, stop = operation.target
                 self.arrays[index][start:stop] = operation.values
 
-    def _see(self):
-        """The host has waited: what it knows to be done is there for it to read."""
+    def _update_host_view(self):
+        """After a synchronisation: let the host read the copies that it has waited for."""
         self._settle(self.now)
-        known = [self.hazards.is_known(stream, number) for _, stream, number in self.unseen]
-        for (index, start, stop), _, _ in itertools.compress(self.unseen, known):
+        known = [self.hazards.is_known(stream, number) for _, stream, number in self.unsynced]
+        for (index, start, stop), _, _ in itertools.compress(self.unsynced, known):
             self.seen[index][start:stop] = self.arrays[index][start:stop]
-        self.unseen = [copy for copy, over in zip(self.unseen, known, strict=True) if not over]
+        self.unsynced = [copy for copy, over in zip(self.unsynced, known, strict=True) if not over]
 
-    # what a message may name
+    # validation of what a message refers to
 
     def _stream(self, message):
         stream = message.get("stream", 0)
@@ -442,10 +437,9 @@ class VirtualDevice:
 
 
 def _is_plain(value, depth=2):
-    """Whether a message may hold this: null, a text, a whole number of 64 bits, a list of such (spans).
+    """Whether a message may hold this value: null, a string, a 64-bit integer, or a list of these (spans).
 
-    What a handler may be asked for is of these types, so that none meets an array, whose comparison has no
-    truth value, or a number too long to be written out.
+    Handlers can then compare and print values without errors, which arrays or huge integers would raise.
     """
     if type(value) is list:
         return depth > 0 and all(_is_plain(inner, depth - 1) for inner in value)

@@ -1,7 +1,6 @@
 """The *vjp* crossing: a torch.autograd.Function, whose forward runs in one process and backward in another.
 
-All that backward can know is what forward has kept, and that goes through the judge, who counts it. Nothing
-that the student's process says of itself is believed.
+Backward knows only what forward has saved in ctx, which passes through the judge and is counted there.
 """
 
 import contextlib
@@ -12,17 +11,17 @@ import numpy as np
 from warplab.crossing.arrays import NotPlain, as_array, named
 from warplab.crossing.explain import Refused
 from warplab.crossing.outcome import Outcome
-from warplab.crossing.values import given, modified, of_form, plain_copy, result_of
+from warplab.crossing.values import given, modified, plain_copy, result_of, validated
 
 UPSTREAM = "grad_out"
-SAVED = {"to_save": ""}  # what save_for_backward sets
+SAVED = {"to_save": ""}  # {attribute that save_for_backward sets: our name for it}
 TOLD = "needs_input_grad non_differentiable materialize_grads dirty_tensors".split()  # set for autograd
 
 
 class Forward(msgspec.Struct, forbid_unknown_fields=True):
-    """What comes of the first half.
+    """The answer of the first half.
 
-    kept: of each attribute of ctx its name, "" of the saved tensors, and what is in it as _packed has it.
+    kept: [(name of an attribute of ctx, or "" for saved tensors; its value from _packed())].
     """
 
     outputs: dict[str, np.ndarray]
@@ -31,13 +30,13 @@ class Forward(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def question(task, case):
-    """The inputs that the task's arguments name. The gradient from above is not among them."""
+    """The inputs that the task's arguments name, without the upstream gradient."""
     return {"inputs": given(task, case), "wanted": list(task.differentiable)}
 
 
 def second(task, case, answer):
-    """The question of the second half, for a process that has not seen the first."""
-    told = of_form(answer, Forward, "what came back is no forward")
+    """The question of the second half (backward), for a process that has not seen the first."""
+    told = validated(answer, Forward, "what came back is no forward")
     shapes = {name: list(np.shape(case.inputs[name])) for name in task.arguments}
     upstream = case.inputs[UPSTREAM].copy()
     return {"kept": [list(one) for one in told.kept], "shapes": shapes, UPSTREAM: upstream}
@@ -49,7 +48,7 @@ def answer(question, names, entry, plan, call):
 
     if not (isinstance(entry, type) and issubclass(entry, torch.autograd.Function)):
         raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {named(entry)}")
-    with torch.no_grad():  # as autograd has it
+    with torch.no_grad():  # as autograd calls forward and backward
         half = _backward if "kept" in question else _forward
         return half(torch, entry, question)
 
@@ -99,7 +98,10 @@ def _backward(torch, entry, question):
 
 
 def _packed(torch, name, value, inputs=()):
-    """What an attribute of ctx holds as plain data; the same in lists and tuples."""
+    """The value of an attribute of ctx as plain data, which _unpacked() reverses; also in lists and tuples.
+
+    inputs: of forward; a tensor that is one of them is marked.
+    """
     if type(value) is torch.Tensor or type(value) is torch.nn.Parameter:
         return {"tensor": _array(torch, f"ctx.{name}", value), "input": any(value is one for one in inputs)}
     if isinstance(value, list | tuple):
@@ -131,12 +133,13 @@ def _array(torch, name, tensor):
 
 
 def finish(task, case, answers, host):
-    """The Outcome of both halves.
+    """The Outcome of both halves. answers: [of forward, of backward].
 
-    Counters: "saved_bytes", of all that forward kept, once each; "made_bytes", of what is no input of it.
+    Counters: "saved_bytes", the size of all distinct values that forward kept; "made_bytes", of those that
+    are not inputs of forward.
     """
     first, last = answers
-    told = of_form(first, Forward, "what came back is no forward")
+    told = validated(first, Forward, "what came back is no forward")
     gradients = result_of(last).outputs
     outputs = result_of({"outputs": told.outputs}).outputs
     outputs |= {name: array for name, array in gradients.items() if name not in outputs}
@@ -149,7 +152,7 @@ def finish(task, case, answers, host):
 
 
 def _leaves(data):
-    """All arrays, numbers and texts in plain data that _packed made."""
+    """All arrays, numbers and strings in plain data from _packed()."""
     if type(data) is list:
         return [leaf for value in data for leaf in _leaves(value)]
     if type(data) is not dict:
@@ -163,7 +166,7 @@ def _size(leaf):
 
 
 def _form(leaf):
-    """What two equal leaves have in common."""
+    """A hashable key that is the same for two equal leaves."""
     if type(leaf) is not np.ndarray:
         return type(leaf), leaf
     return leaf.dtype.str, leaf.shape, leaf.tobytes()
