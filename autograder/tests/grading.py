@@ -65,6 +65,18 @@ grade("ps01/time_it", time_it)
 # The clock runs on the host, so it must wait.
 # ### END SOLUTION
 '''
+# added to it: five points that wait for a GPU
+TIMED = """# %% solution="matmul_register_tiled"
+from numba import cuda
+
+@cuda.jit
+def matmul_register_tiled(a, b, c):
+    ### BEGIN SOLUTION
+    pass
+    ### END SOLUTION
+# %% grade="ps04/matmul_register_tiled" rubric="time"
+grade("ps04/matmul_register_tiled", matmul_register_tiled)
+"""
 
 
 def make_course(folder, text=TINY):
@@ -177,10 +189,25 @@ def rows_of(out, name="grades.csv"):
         return {row["student_id"]: row for row in csv.DictReader(table)}
 
 
+def page_of(root, student):
+    """The feedback page of a student of the tiny course."""
+    return (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").read_text()
+
+
 def record(student, name, **more):
     """What a judge stores of a submission of which no test looks closer."""
     known = {"key": "k", "status": "graded", "reason": "", "notes": [], "isolation": "sandboxed"}
     return {"student": student, "assignment": name, "verdict": None} | known | more
+
+
+def stored_verdict(assignment, points, lines_of):
+    """A verdict as it is stored: the graded cells' points in turn; lines_of(cell, points) are its rubric."""
+    cells = {}
+    for cell, got in zip(assignment.graded(), points, strict=True):
+        about = {"grade_id": cell.grade_id, "points": got, "max": cell.points, "state": "graded"}
+        about |= {"task": cell.task, "rubric": cell.rubric, "lines": lines_of(cell, got)}
+        cells[cell.grade_id] = about
+    return {"status": "graded", "reason": "", "cells": cells, "isolation": "sandboxed", "seconds": 1.0}
 
 
 def enter(grades, student, assignment, document, **more):

@@ -65,7 +65,7 @@ def test_a_message_that_nobody_sends_is_not_waited_for_for_ever(monkeypatch):
 
 
 @processes
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(1)
 @pytest.mark.parametrize("name", SOLVED)
 def test_a_solution_runs_unchanged_on_gloo_and_gives_the_same(name):
     """In real processes, with real messages: what earns all points on the router is a

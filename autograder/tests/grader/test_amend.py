@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 
 import pytest
-from grading import answers, grading, hand_in, judged_here, make_course, notebook, rows_of
+from grading import answers, grading, hand_in, judged_here, make_course, notebook, page_of, rows_of
 from typer.testing import CliRunner
 
 from autograder.cli import app
@@ -67,7 +67,7 @@ def graded(tmp_path_factory):
         grade(folder)
         assert scores(folder) == {"ada": (31, 35), "bob": (18, 35)}
         for text in ("31 of 35 points", "graded by hand: 4 of 5 points", "[2] +1: waits\n&lt;script&gt;"):
-            assert text in page(folder, "ada")
+            assert text in page_of(folder, "ada")
         yield folder, judge
 
 
@@ -103,11 +103,7 @@ def say(root, *words, status=0):
     return done.output
 
 
-def page(root, student):
-    return (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").read_text()
-
-
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words, ada, bob, told",
     [
@@ -133,7 +129,7 @@ def test_a_change_is_shown_first_then_made_and_undone(root, words, ada, bob, tol
     assert f"grades that move: {moved}" in output
     say(root, *words, "--yes")
     assert scores(root) == {"ada": ada, "bob": bob}
-    assert "Changed after hand-in" in page(root, "ada") and f"{ada[0]:g} of {ada[1]:g} points" in page(
+    assert "Changed after hand-in" in page_of(root, "ada") and f"{ada[0]:g} of {ada[1]:g} points" in page_of(
         root, "ada"
     )
     grade(root)
@@ -141,7 +137,7 @@ def test_a_change_is_shown_first_then_made_and_undone(root, words, ada, bob, tol
     grade(root, regrade=True)
     assert scores(root) == {"ada": ada, "bob": bob}, "and so does one that judges again"
     say(root, "undo", "--yes")
-    assert scores(root) == before and "Changed after hand-in" not in page(root, "ada")
+    assert scores(root) == before and "Changed after hand-in" not in page_of(root, "ada")
     assert "no change is left" in str(CliRunner().invoke(app, ["undo", "--course", str(root)]).exception)
 
 
@@ -187,18 +183,18 @@ def test_an_extension_is_nbgraders_own_and_gives_a_penalty_back(root):
     times.write_text("student,time\nada,2026-03-02T12:00Z\nbob,2026-03-02T00:00Z\n")
     grade(root, received=times)
     assert scores(root) == {"ada": (27.9, 35), "bob": (17.1, 35)}, "10 and 5 per cent"
-    assert "1 day, 0:00:00 late: 3.1 points taken off" in page(root, "ada")
+    assert "1 day, 0:00:00 late: 3.1 points taken off" in page_of(root, "ada")
     assert "27.9 of 35, 3.1 off for lateness" in say(root, "extend", "ps01", "ada", "--hours", "48", status=1)
     say(root, "extend", "ps01", "ada", "--hours", "48", "--yes")
     assert scores(root) == {"ada": (31, 35), "bob": (17.1, 35)}
-    assert "in time after an extension of 2 days" in page(root, "ada")
+    assert "in time after an extension of 2 days" in page_of(root, "ada")
     grade(root, received=times)
     assert scores(root)["ada"] == (31, 35)
     say(root, "undo", "--yes")
     assert scores(root)["ada"] == (27.9, 35)
     # 19 + 12 * 5.019 / 15 = 23.0152 points, of which 2.30152 are taken off as 2.3
     assert "20.72 of 25.02, 2.3 off" in say(root, "points", "ps01/time_it", "5.019", "--yes")
-    assert scores(root)["ada"] == (20.72, 25.02) and "20.72 of 25.02" in page(root, "ada")
+    assert scores(root)["ada"] == (20.72, 25.02) and "20.72 of 25.02" in page_of(root, "ada")
 
 
 def test_a_mended_check_judges_those_concerned_and_says_why(root, judge):
@@ -207,9 +203,9 @@ def test_a_mended_check_judges_those_concerned_and_says_why(root, judge):
     assert "bob" in output and "right 0 to 15: seen" in output and "ada" not in output
     assert scores(root)["bob"] == (18, 35)
     say(root, "regrade", "ps01", "--task", "ps01/launch_plan", "--unsafe", "--yes")
-    assert scores(root) == {"ada": (31, 35), "bob": (33, 35)} and "33 of 35" in page(root, "bob")
+    assert scores(root) == {"ada": (31, 35), "bob": (33, 35)} and "33 of 35" in page_of(root, "bob")
     say(root, "undo", "--yes")
-    assert scores(root)["bob"] == (18, 35) and "18 of 35" in page(root, "bob")
+    assert scores(root)["bob"] == (18, 35) and "18 of 35" in page_of(root, "bob")
 
 
 def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
@@ -223,9 +219,9 @@ def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
     solution.write_text(solution.read_text().replace("2 points: waits.", "3 points: waits for it."))
     assert "grades that move: 2" in say(root, "rubric", "ps01", "--yes")
     assert scores(root) == {"ada": (32, 35), "bob": (19, 35)}
-    assert "[2] +3: waits for it." in page(root, "bob")
+    assert "[2] +3: waits for it." in page_of(root, "bob")
     say(root, "undo", "--yes")
-    assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "[2] +2: waits." in page(root, "bob")
+    assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "[2] +2: waits." in page_of(root, "bob")
 
 
 @pytest.mark.parametrize(
@@ -295,7 +291,7 @@ def test_changes_that_somebody_takes_out_by_hand_are_out_at_the_next_grade(root)
     assert isinstance(failed, UserError) and f"{listed} is damaged" in str(failed)
     listed.write_text("")
     grade(root)
-    assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "18 of 35" in page(root, "bob")
+    assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "18 of 35" in page_of(root, "bob")
 
 
 def test_nobody_else_changes_grades_while_one_is_asked(root):

@@ -4,7 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from grading import command, hand_in, make_course, record
+from grading import command, hand_in, make_course, record, stored_verdict
 
 from autograder.class_report.class_page import write_report
 from autograder.class_report.overview import overview, pattern_of
@@ -45,22 +45,12 @@ def graded(tmp_path_factory):
         for number, (student, (points, lines)) in enumerate(CLASS.items()):
             given = {cell.grade_id: got for cell, got in zip(cells, points, strict=True)}
             book.save(assignment, student, given)
-            judged = {
-                cell.grade_id: {
-                    "grade_id": cell.grade_id,
-                    "points": given[cell.grade_id],
-                    "max": cell.points,
-                    "state": "graded",
-                    "task": cell.task,
-                    "rubric": None,
-                    "lines": lines if cell is cells[0] else [],
-                }
-                for cell in cells
-            }
-            judged[cells[1].grade_id]["lines"] = [line(15.0, kind="time", title="Time", **{"big": TIMES})] * (
-                student == "ada"
+            verdict = stored_verdict(
+                assignment, points, lambda cell, _, lines=lines: lines if cell is cells[0] else []
             )
-            verdict = {"status": "graded", "reason": "", "cells": judged, "isolation": "", "seconds": 1.0}
+            if student == "ada":
+                timed = line(15.0, kind="time", title="Time", big=TIMES)
+                verdict["cells"][cells[1].grade_id]["lines"] = [timed]
             more = {"notes": [f"put right: {EVIL}"]} if student == EVIL else {}
             more |= {"isolation": "unsafe (no sandbox)"} if student == "cy" else {}
             Results(out, "ps01").write(f"s{number}", record(student, "ps01", verdict=verdict, **more))

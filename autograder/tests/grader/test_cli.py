@@ -10,7 +10,7 @@ from io import StringIO
 
 import pytest
 from conftest import ROOT
-from grading import answers, hand_in, make_course, notebook
+from grading import answers, hand_in, judged_here, make_course, notebook
 from grading import command as run_command
 
 from autograder import grade
@@ -79,6 +79,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     assert "cannot write to" in one_line(err)
 
 
+@judged_here()
 @pytest.mark.parametrize(
     "words",
     [
@@ -177,9 +178,10 @@ def test_validate_tells_the_truth_by_its_status(command, course, tmp_path):
 def test_drift_names_the_file_and_the_command(command, course):
     assert command("release", "--check")[0] == 0
     kept = course[1].path.read_bytes()
-    course[1].path.write_bytes(kept.replace(b"smallest", b"largest"))
+    edited = kept.replace(b"smallest", b"largest")
+    course[1].path.write_bytes(edited)
     status, _, err = command("release", "--check")
-    assert status == 1
+    assert status == 1 and course[1].path.read_bytes() == edited
     assert one_line(err) == (
         "autograder: exercises/ps01/ps01_tiny.ipynb is not what solutions/ gives; run `autograder release "
         "ps01`\n"
@@ -188,7 +190,7 @@ def test_drift_names_the_file_and_the_command(command, course):
     assert course[1].path.read_bytes() == kept
 
 
-@pytest.mark.slow
+@judged_here()
 def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_path, monkeypatch):
     where = ("--submissions", tmp_path / "in", "--out", tmp_path / "out")
     hand_in(tmp_path / "in", "ada", "{")
@@ -208,9 +210,8 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_p
     assert "ada,malformed" in (tmp_path / "out" / "grades.csv").read_text()
 
 
-@pytest.mark.slow
-def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path, monkeypatch):
-    monkeypatch.setattr("autograder.results.course_version", lambda: "test")
+@judged_here()
+def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path):
     hand_in(tmp_path / "in", "ada", notebook(course[1], **answers(course[0])))
     hand_in(tmp_path / "in", "bob", "{")
     status, out, _ = command(

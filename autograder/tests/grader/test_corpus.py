@@ -40,6 +40,7 @@ STATED = re.compile(
     r"(?P<code>[\w-]+))?): "
 )
 SEED = "2718281828459045235"
+STEP = 10  # seconds of a cell, and a tenth of a submission's whole budget
 PLANTED = ("solutions", "tests", "gradebook", "environment", "home")
 BYSTANDERS, LATE = ("bystander", "zed"), "late"
 PR_SET_CHILD_SUBREAPER = 36
@@ -183,12 +184,13 @@ def graded(tmp_path_factory, request):
                     "grade",
                     "ps01",
                     *words,
-                    "--Grade.time_limit=10",
+                    f"--Grade.time_limit={STEP}",
                     "--Grade.jobs=2",
                     "--received",
                     root / "times.csv",
                 ],
                 env=os.environ | {"COURSE_TOKEN": canary("environment"), "HOME": str(home)},
+                own_warm_parent=True,
                 cwd=root,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -233,7 +235,7 @@ def test_an_attack_gets_the_points_of_the_honest_work_in_it(graded, path):
 @pytest.mark.slow
 def test_no_attack_stops_the_run(graded):
     assert graded["done"].returncode == 0, graded["done"].stderr[-2000:]
-    ends = 100 + 15  # seconds of a submission's whole budget, and for its last process to be gone
+    ends = 10 * STEP + 15  # seconds of a submission's whole budget, and for its last process to be gone
     assert graded["seconds"] < 60 + (len(graded["attackers"]) + 3) * ends / 2, "two at a time"
     assert set(graded["rows"]) == {path.stem for path in graded["attackers"]} | {*BYSTANDERS, LATE}
 

@@ -5,7 +5,7 @@ import io
 import shutil
 
 import pytest
-from grading import command, make_course, record, rows_of
+from grading import command, make_course, record, rows_of, stored_verdict
 from nbgrader.preprocessors import AssignLatePenalties
 from traitlets.config import Config
 
@@ -184,27 +184,11 @@ def graded(tmp_path_factory):
         book.add_assignment(assignment)
         for student, given in (("ada", (15.0, 7.5, 5.0)), ("bob", (15.0, None, None))):
             book.save(assignment, student, dict(zip(names, given, strict=True)))
-            cells = {
-                name: {
-                    "grade_id": name,
-                    "points": points,
-                    "max": cell.points,
-                    "state": "graded",
-                    "task": cell.task,
-                    "rubric": cell.rubric,
-                    "lines": [line | {"points": points, "max": cell.points}]
-                    if cell.task and points is not None
-                    else [],
-                }
-                for name, points, cell in zip(names, given, assignment.graded(), strict=True)
-            }
-            verdict = {
-                "status": "graded",
-                "reason": "",
-                "cells": cells,
-                "isolation": "sandboxed",
-                "seconds": 1.0,
-            }
+            verdict = stored_verdict(
+                assignment,
+                given,
+                lambda cell, got: [line | {"points": got, "max": cell.points}] * bool(cell.task and got),
+            )
             Results(out, "ps01").write(student, record(student, "ps01", verdict=verdict, attempt=1))
         bad = record("eve", "ps01", status="malformed", reason="no JSON")
         Results(out, "ps01").write("eve", bad)

@@ -4,18 +4,25 @@ returns and edits, and a second `autograder grade` keeps it.
 
 import itertools
 import re
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
-from pathlib import Path
 from urllib.parse import quote
 
+import forked_commands
 import nbformat
 import pytest
-from grading import TINY, answers, hand_in, make_course, notebook, one_course_version, rows_of
+from grading import (
+    TIMED,
+    TINY,
+    answers,
+    command,
+    hand_in,
+    make_course,
+    notebook,
+    one_course_version,
+    page_of,
+    rows_of,
+)
 from grading import grading as made_grading
+from jupyter_here import jupyter
 from nbgrader.api import Gradebook
 
 import warplab
@@ -31,21 +38,9 @@ pytestmark = [
         reason="here timed points are given, and these tests need some left open",
     ),
 ]
-PROGRAMS = Path(sys.executable).parent
 TOKEN = "formgrader"
 # MathJax keeps a formula's source in a script that no browser runs
 RISKY = "#notebook script:not([type^='math/']), #notebook img, #notebook a[href^='javascript']"
-TIMED = """# %% solution="matmul_register_tiled"
-from numba import cuda
-
-@cuda.jit
-def matmul_register_tiled(a, b, c):
-    ### BEGIN SOLUTION
-    pass
-    ### END SOLUTION
-# %% grade="ps04/matmul_register_tiled" rubric="time"
-grade("ps04/matmul_register_tiled", matmul_register_tiled)
-"""
 MARKED = TINY.replace("must wait.\n", "must wait.\n# **Marking.** 3 points: the host. 2 points: it waits.\n")
 MARKUP = (
     "The host *waits*: `a < b`.\n\n<script>document.title = 'taken'</script><img src='x' "
@@ -57,12 +52,6 @@ MARKUP = (
 
 
 TAKER = "<img src=x onerror=\"document.title='taken'\">"  # a name; a folder's has no slash
-
-
-def command(root, program, *words):
-    """Run a program in the course folder; returns (exit status, what it printed)."""
-    done = subprocess.run([PROGRAMS / program, *words], cwd=root, capture_output=True, text=True, timeout=240)
-    return done.returncode, done.stdout + done.stderr
 
 
 def grade(root):
@@ -79,27 +68,18 @@ def one_version():
         yield
 
 
-def row(root, student):
-    """One student's line of grades.csv."""
-    return rows_of(root / "grades")[student]
-
-
-def page_of(root, student):
-    return (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").read_text()
+def row(root, student, *fields):
+    """What one student's line of grades.csv says."""
+    line = rows_of(root / "grades")[student]
+    return [line[field] for field in fields]
 
 
 def submission(root, assignment, **sources):
     """A right notebook, whose written answer carries markup and stands first, and whose last cell is raw."""
     document = notebook(assignment, **answers(root) | {"explain": MARKUP} | sources)
     document["cells"].sort(key=lambda cell: cell["metadata"].get("nbgrader", {}).get("grade_id") != "explain")
-    document["cells"].append(
-        {
-            "cell_type": "raw",
-            "id": "raw",
-            "metadata": {},
-            "source": "<script>document.title = 'taken'</script>",
-        }
-    )
+    script = "<script>document.title = 'taken'</script>"
+    document["cells"].append({"cell_type": "raw", "id": "raw", "metadata": {}, "source": script})
     return document
 
 
@@ -118,50 +98,26 @@ def course(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server(course):
-    """Address of a Jupyter server in the course folder, with nbgrader's extension as
-    its package installs it.
-    """
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    words = [
-        f"--ServerApp.port={port}",
-        f"--IdentityProvider.token={TOKEN}",
-        "--ServerApp.ip=127.0.0.1",
-        "--ServerApp.open_browser=False",
-        "--allow-root",
-    ]
-    words += ["--Judge.unsafe=True"] if launcher_for_our_own().isolation.startswith("unsafe") else []
-    with open(course[0].parent / "server.log", "w") as log:
-        process = subprocess.Popen(
-            [PROGRAMS / "jupyter-server", *words], cwd=course[0], stdout=log, stderr=log
-        )
-        try:
-            wait_for(f"http://127.0.0.1:{port}/api/status?token={TOKEN}", process)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(30)
+    """Address of a Jupyter server in the course folder, with nbgrader's extension as it is installed."""
+    unsafe = launcher_for_our_own().isolation.startswith("unsafe")
+    words = ["--Judge.unsafe=True"] if unsafe else []
+    with jupyter("server", course[0].parent / "server.log", *words, token=TOKEN, cwd=course[0]) as address:
+        yield address
 
 
-def wait_for(address, process):
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            return urllib.request.urlopen(address, timeout=5)
-        except OSError:
-            time.sleep(0.2)
-    raise AssertionError("the Jupyter server did not come up")
+@pytest.fixture(scope="module")
+def logged_in(browser, server):
+    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context.request.get(f"{server}/api/status?token={TOKEN}")
+    yield context
+    context.close()
 
 
 @pytest.fixture
-def page(browser, server):
-    """A page that is logged in."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1000})
-    page = context.new_page()
-    page.goto(f"{server}/formgrader/manage_assignments?token={TOKEN}")
+def page(logged_in):
+    page = logged_in.new_page()
     yield page
-    context.close()
+    page.close()
 
 
 def open_submission(page, server, student):
@@ -194,7 +150,6 @@ def press(page, server, student, button):
 
 def test_an_instructor_grades_by_hand_and_a_regrade_keeps_it(course, server, page):
     root, assignment = course
-    page.get_by_role("link", name="ps01", exact=True).wait_for()
     page.goto(f"{server}/formgrader/manage_submissions/ps01")
     ada = page.locator("tr", has=page.get_by_text("ada", exact=True))
     ada.get_by_text("30 / 40").wait_for()
@@ -213,37 +168,25 @@ def test_an_instructor_grades_by_hand_and_a_regrade_keeps_it(course, server, pag
     enter(page, "matmul_register_tiled-comment", "Timed on the machine in room 7.")
 
     assert "Successfully generated" in press(page, server, "ada", "generate-feedback")
-    for text in (
-        "37 of 40 points",
-        "graded by hand: 4 of 5",
-        "Say *when* it waits.",
-        "gave 3 of 5 points",
-        "room 7",
-    ):
-        assert text in page_of(root, "ada")
-    assert command(root, "nbgrader", "export")[0] == 0
-    assert (
-        row(root, "ada")["score"],
-        row(root, "ada")["ungraded_points"],
-        row(root, "ada")["manual_points_pending"],
-    ) == ("37", "0", "0")
+    told = page_of(root, "ada")
+    for text in ("37 of 40 points", "graded by hand: 4 of 5", "*when* it waits", "gave 3 of 5", "room 7"):
+        assert text in told
+    assert forked_commands.nbgrader(root, ["export"])[1] == 0
+    assert row(root, "ada", "score", "ungraded_points", "manual_points_pending") == ["37", "0", "0"]
 
     kept = page_of(root, "ada")
     again = grade(root)
     assert not any(row.fresh for row in again.values())
-    assert (again["ada"].score, again["ada"].ungraded, again["ada"].manual) == (37, 0, 0), (
-        "the command's table says what the gradebook does"
-    )
-    assert row(root, "ada")["score"] == "37" and page_of(root, "ada") == kept
+    assert (again["ada"].score, again["ada"].ungraded, again["ada"].manual) == (37, 0, 0)
+    assert row(root, "ada", "score") == ["37"] and page_of(root, "ada") == kept
 
     hand_in(root / "submitted", "ada/ps01", submission(root, assignment, time_it="time_it = None"))
     assert grade(root)["ada"].fresh
-    assert row(root, "ada")["score"] == "22" and "22 of 40 points" in page_of(root, "ada")
+    assert row(root, "ada", "score") == ["22"] and "22 of 40 points" in page_of(root, "ada")
     open_submission(page, server, "ada")
-    assert [
-        page.input_value(f"[id='{field}']")
-        for field in ("explain", "explain-comment", "matmul_register_tiled-time")
-    ] == ["4", "Say *when* it waits.", "3"]
+    fields = ("explain", "explain-comment", "matmul_register_tiled-time")
+    entered = [page.input_value(f"[id='{field}']") for field in fields]
+    assert entered == ["4", "Say *when* it waits.", "3"]
     assert page.get_attribute("[id='time_it-test']", "placeholder") == "0"
 
 
@@ -305,14 +248,11 @@ def test_autograde_in_formgrader_does_what_the_command_does(course, server, page
     hand_in(root / "submitted", "dan/ps01", "{")
     assert "Successfully autograded" in press(page, server, "cyd", "autograde")
     assert "There was an error" in press(page, server, "dan", "autograde")
-    by_formgrader = {student: row(root, student) for student in ("cyd", "dan")}
-    assert (
-        by_formgrader["cyd"]["score"],
-        by_formgrader["cyd"]["manual_points_pending"],
-        by_formgrader["dan"]["status"],
-    ) == ("30", "5", "malformed")
+    by_formgrader = rows_of(root / "grades")
+    assert row(root, "cyd", "score", "manual_points_pending") == ["30", "5"]
+    assert row(root, "dan", "status") == ["malformed"]
     grade(root)
-    assert {student: row(root, student) for student in ("cyd", "dan")} == by_formgrader
+    assert rows_of(root / "grades") == by_formgrader
 
 
 def test_markup_in_an_answer_is_text_in_formgrader_and_in_the_feedback(course, server, page):
@@ -351,17 +291,12 @@ def test_what_stands_in_an_address_or_a_name_is_text_in_formgrader(course, serve
     for address in map(str.format, places, itertools.cycle(SCRIPTS)):
         page.goto(f"{server}/formgrader/{address}", wait_until="load")
         assert page.title() != "taken", address
-    for address in ("manage_submissions/ps01", "manage_students", f"manage_students/{quote(TAKER)}/ps01"):
+    with Gradebook(f"sqlite:///{course[0] / 'grades/gradebook.db'}") as book:
+        one = book.find_submission_notebook("ps01_tiny", "ps01", TAKER).id
+    places = ("manage_submissions/ps01", "manage_students", f"manage_students/{quote(TAKER)}/ps01")
+    for address in (*places, f"submissions/{one}/"):
         page.goto(f"{server}/formgrader/{address}", wait_until="networkidle")
         assert page.title() != "taken" and page.locator("img[src=x]").count() == 0, address
-
-
-def test_a_students_name_is_text_on_the_page_of_a_submission(course, server, page):
-    root, _ = course
-    with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as book:
-        one = book.find_submission_notebook("ps01_tiny", "ps01", TAKER).id
-    page.goto(f"{server}/formgrader/submissions/{one}/", wait_until="networkidle")
-    assert page.title() == "ps01_tiny" and page.locator("img[src=x]").count() == 0
     assert "O'Brien <img" in page.locator("body").text_content()
 
 
@@ -381,6 +316,7 @@ def test_the_tables_of_the_judge_are_readable_in_formgrader(course, server, page
 
 def test_a_source_notebook_edited_in_formgraders_place_is_not_overwritten(course, server, page):
     root, _ = course
+    page.goto(f"{server}/formgrader/manage_assignments")
     link = page.get_by_role("link", name="ps01", exact=True)
     folder = link.get_attribute("href").removeprefix("/tree/")
     assert (root / folder).resolve() == (root / "_build/source/ps01").resolve()
@@ -395,7 +331,7 @@ def test_a_source_notebook_edited_in_formgraders_place_is_not_overwritten(course
         ["/api/contents/_build/source/ps01/ps01_tiny.ipynb", TOKEN],
     )
     assert told == 200
-    status, told = command(root, "autograder", "release")
+    status, _, told = command(root, "release")
     assert status == 2 and "make the same edit in ps01_tiny.py" in told
     source = root / "_build/source/ps01/ps01_tiny.ipynb"
     assert "very smallest" in source.read_text()

@@ -54,17 +54,7 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 IDS = ["launch_plan", "launch_plan-test", "time_it", "time_it-test", "explain"]
-ABOUT = [
-    "grade",
-    "solution",
-    "locked",
-    "task",
-    "points",
-    "grade_id",
-    "schema_version",
-    "cell_type",
-    "checksum",
-]
+ABOUT = "grade solution locked task points grade_id schema_version cell_type checksum".split()
 NUMBER = st.integers(0, 10**6)
 CHANGES = st.one_of(
     st.tuples(st.just("value"), NUMBER, VALUES),
@@ -199,21 +189,21 @@ def test_without_damage_the_right_answer_earns_its_points_and_the_blank_one_none
     }
 
 
-@settings(max_examples=300, **CALM)
+@settings(max_examples=150, **CALM)
 @given(damage=DAMAGE)
-def test_three_hundred_damaged_notebooks_are_refused_or_repaired(grader, damage):
+def test_damaged_notebooks_are_refused_or_repaired(grader, damage):
     grader.read(damage)
 
 
 @pytest.mark.slow
 @settings(max_examples=20, **CALM)
 @given(damage=DAMAGE)
-def test_twenty_damaged_notebooks_are_judged(grader, damage):
+def test_some_damaged_notebooks_are_judged(grader, damage):
     holds(grader, damage)
 
 
 @pytest.mark.full
 @settings(max_examples=3000, **CALM)
 @given(damage=st.lists(CHANGES, min_size=1, max_size=12))
-def test_three_thousand_notebooks_damaged_beyond_recognition(grader, damage):
+def test_thousands_of_notebooks_damaged_beyond_recognition(grader, damage):
     holds(grader, damage)

@@ -8,8 +8,8 @@ import zipfile
 from io import BytesIO
 
 import pytest
-from grading import judged_here, make_course, notebook
-from test_amend import HELD, grade, page, say, scores, verdict
+from grading import judged_here, make_course, notebook, page_of
+from test_amend import HELD, grade, say, scores, verdict
 from typer.testing import CliRunner
 
 from autograder.cli import app
@@ -161,9 +161,9 @@ def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_
     before = scores(root)
     grade(root)
     assert scores(root) == before
-    shown = page(root, "bob")
+    shown = page_of(root, "bob")
     assert "You asked for a regrade of ps01/launch_plan" in shown and "Answer: It is; 15 points." in shown
-    assert "<b>line 3" not in shown and "regrade" not in page(root, "ada")
+    assert "<b>line 3" not in shown and "regrade" not in page_of(root, "ada")
 
 
 def test_an_issue_form_is_a_request_too(root, work, tmp_path):

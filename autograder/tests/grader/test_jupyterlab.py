@@ -7,14 +7,10 @@ import json
 import os
 import re
 import shutil
-import socket
-import subprocess
-import sys
-import time
-import urllib.request
 
 import pytest
 from conftest import ROOT
+from jupyter_here import jupyter
 from page_visits import FAINT
 
 pytest.importorskip("jupyterlab")
@@ -38,7 +34,7 @@ def lab(tmp_path_factory):
 
     Nobody else's settings reach it.
     """
-    home, port = tmp_path_factory.mktemp("jupyter"), free_port()
+    home = tmp_path_factory.mktemp("jupyter")
     notebooks, settings = home / "notebooks", home / "settings"
     notebooks.mkdir()
     folders = {
@@ -46,41 +42,12 @@ def lab(tmp_path_factory):
         for name in ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
     }
     environment = os.environ | folders | {"JUPYTERLAB_SETTINGS_DIR": str(settings), "WARPLAB_DEVICE": "simt"}
-    options = (
-        f"--port={port}",
-        "--no-browser",
-        "--allow-root",
-        "--IdentityProvider.token=",
+    words = (
         f"--ServerApp.root_dir={notebooks}",
+        "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate",
     )
-    quiet = "--LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate"
-    with open(home / "lab.log", "w") as log:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "jupyter", "lab", *options, quiet], env=environment, stdout=log, stderr=log
-        )
-    try:
-        wait_for(f"http://127.0.0.1:{port}/api", server, home / "lab.log")
-        yield f"http://127.0.0.1:{port}", notebooks, settings
-    finally:
-        server.terminate()
-        server.wait(30)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-def wait_for(url, server, log):
-    for _ in range(240):
-        try:
-            urllib.request.urlopen(url).read()
-            return
-        except OSError:
-            assert server.poll() is None, log.read_text()
-            time.sleep(0.25)
-    pytest.fail(f"JupyterLab did not come up in a minute: {log.read_text()[-2000:]}")
+    with jupyter("lab", home / "lab.log", *words, env=environment) as address:
+        yield address, notebooks, settings
 
 
 def set_up(settings, theme):

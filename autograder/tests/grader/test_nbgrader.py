@@ -2,12 +2,22 @@
 to the same grades, line by line.
 """
 
-import os
 import shutil
 
 import forked_commands
 import pytest
-from grading import TINY, answers, hand_in, make_course, notebook, one_course_version, rows_of
+from grading import (
+    TIMED,
+    TINY,
+    answers,
+    hand_in,
+    judged_here,
+    make_course,
+    notebook,
+    one_course_version,
+    page_of,
+    rows_of,
+)
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
@@ -35,17 +45,6 @@ class TenPerCentADay(LateSubmissionPlugin):
 
 c.AssignLatePenalties.plugin_class = TenPerCentADay
 """
-TIMED = """# %% solution="matmul_register_tiled"
-from numba import cuda
-
-@cuda.jit
-def matmul_register_tiled(a, b, c):
-    ### BEGIN SOLUTION
-    pass
-    ### END SOLUTION
-# %% grade="ps04/matmul_register_tiled" rubric="time"
-grade("ps04/matmul_register_tiled", matmul_register_tiled)
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -56,40 +55,23 @@ def without_a_gpu():
 
 def nbgrader(root, *words):
     """Run one of nbgrader's commands in the course folder; returns what it printed."""
-    unsafe = (
-        ["--Judge.unsafe=True"]
-        if words[0] == "autograde" and launcher_for_our_own().isolation.startswith("unsafe")
-        else []
-    )
-    return forked_commands.nbgrader(root, [*words, *unsafe])[0]
+    unsafe = words[0] == "autograde" and launcher_for_our_own().isolation.startswith("unsafe")
+    return forked_commands.nbgrader(root, [*words, *["--Judge.unsafe=True"] * unsafe])[0]
 
 
 def grade(root, name="ps01"):
     """`autograder grade`, in this process."""
-    return list(
-        made_grading(
-            root,
-            name,
-            root / "submitted",
-            root / "grades",
-            jobs=2,
-            sandbox=launcher_for_our_own(),
-            exchange=True,
-        ).rows()
-    )
+    where, how = (root, name, root / "submitted", root / "grades"), {"jobs": 2, "exchange": True}
+    return list(made_grading(*where, sandbox=launcher_for_our_own(), **how).rows())
 
 
 def states(root, name="ps01"):
     """{(student, cell): (points by the judge, points by hand, needs manual grade)} of the gradebook."""
     with Gradebook(f"sqlite:///{root / 'grades/gradebook.db'}") as gradebook:
         return {
-            (submission.student_id, grade.name): (
-                grade.auto_score,
-                grade.manual_score,
-                grade.needs_manual_grade,
-            )
-            for submission in gradebook.assignment_submissions(name)
-            for part in submission.notebooks
+            (one.student_id, grade.name): (grade.auto_score, grade.manual_score, grade.needs_manual_grade)
+            for one in gradebook.assignment_submissions(name)
+            for part in one.notebooks
             for grade in part.grades
         }
 
@@ -100,10 +82,6 @@ def give(root, student, cell, points):
         grade = gradebook.find_grade(cell, "ps01_tiny", "ps01", student)
         grade.manual_score, grade.needs_manual_grade = points, False
         gradebook.db.commit()
-
-
-def page_of(root, student):
-    return (root / f"grades/feedback/{student}/ps01/ps01_tiny.html").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -132,15 +110,10 @@ def courses(tmp_path_factory):
     (root / "grades").mkdir(exist_ok=True)
     (root / "grades/.seed").write_text(SEED)
     theirs = shutil.copytree(root, base / "theirs")
-    told = [
-        nbgrader(theirs, *words)
-        for words in (
-            ["generate_assignment", "ps01", "--force"],
-            ["db", "assignment", "add", "ps01", f"--duedate={DUE}"],
-        )
-    ]
-    with CourseGradebook(root / "grades") as book:
-        book.gradebook.update_or_create_assignment("ps01", duedate=DUE)
+    told = [nbgrader(theirs, "generate_assignment", "ps01", "--force")]
+    for course in (root, theirs):
+        with CourseGradebook(course / "grades") as book:
+            book.gradebook.update_or_create_assignment("ps01", duedate=DUE)
     with one_course_version():
         grade(root)
         told += [nbgrader(theirs, *words) for words in (["autograde", "ps01"], ["export"])]
@@ -170,22 +143,16 @@ def test_formgraders_folder_holds_nothing_of_a_students_but_the_notebook(courses
     instructor's browser from the address of the server.
     """
     for course in courses:
-        assert [path.name for path in (course / "grades/autograded/ada/ps01").iterdir()] == [
-            "ps01_tiny.ipynb"
-        ]
+        there = (course / "grades/autograded/ada/ps01").iterdir()
+        assert [path.name for path in there] == ["ps01_tiny.ipynb"]
 
 
 def test_export_has_the_commands_lines(courses):
     ours, theirs = (rows_of(course / "grades") for course in courses)
     assert (theirs.pop("fay")["status"], ours.pop("fay")["status"]) == ("not graded", "missing")
     assert theirs == ours
-    assert {student: row["status"] for student, row in ours.items()} == {
-        "ada": "graded",
-        "bob": "graded",
-        "cyd": "crashed",
-        "dot": "graded",
-        "eve": "malformed",
-    }
+    told = {student: row["status"] for student, row in ours.items()}
+    assert told == dict.fromkeys(("ada", "bob", "dot"), "graded") | {"cyd": "crashed", "eve": "malformed"}
 
 
 def test_the_header_and_a_line_of_the_export_are_as_an_instructor_would_write_them(courses):
@@ -228,24 +195,14 @@ def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_
     nbgrader(theirs, "autograde", "ps01", "--student=dot", "--force")
     nbgrader(theirs, "export")
     for course in courses:
-        row = rows_of(course / "grades")["dot"]
-        assert (row["score"], row["late_penalty"], row["ungraded_points"], row["manual_points_pending"]) == (
-            "27.2",
-            "6.8",
-            "5",
-            "0",
-        )
-        assert "27.2 of 40 points" in page_of(course, "dot") and "6.8 points taken off" in page_of(
-            course, "dot"
-        )
+        row, page = rows_of(course / "grades")["dot"], page_of(course, "dot")
+        told = ("score", "late_penalty", "ungraded_points", "manual_points_pending")
+        assert [row[field] for field in told] == ["27.2", "6.8", "5", "0"]
+        assert "27.2 of 40 points" in page and "6.8 points taken off" in page
     nbgrader(ours, "export", "--exporter=nbgrader.plugins.export.CsvExportPlugin", "--to=stock.csv")
     stock = rows_of(ours, "stock.csv")
-    assert (
-        stock["dot"]["raw_score"],
-        stock["dot"]["late_submission_penalty"],
-        float(stock["dot"]["score"]),
-        stock["dot"]["max_score"],
-    ) == ("34.0", "6.8", 27.2, "40.0")
+    told = ("raw_score", "late_submission_penalty", "score", "max_score")
+    assert [float(stock["dot"][field]) for field in told] == [34, 6.8, 27.2, 40]
     assert (stock["ada"]["score"], stock["eve"]["score"]) == ("30.0", "0.0")
 
 
@@ -273,11 +230,7 @@ def test_the_sample_class_gets_the_same_grades_both_ways(root, tmp_path, name):
     assert len(states(ours, name)) == cells * len(list((ours / "submitted").iterdir()))
 
 
-def test_our_configuration_is_read_where_the_command_reads_it(courses):
-    assert nbgrader_config(courses[0]).AssignLatePenalties.plugin_class.__name__ == "TenPerCentADay"
-    assert os.path.samefile(nbgrader_config(courses[0]).CourseDirectory.root, courses[0])
-
-
+@judged_here()
 def test_formgrader_takes_for_graded_what_has_its_time_from_a_file(tmp_path):
     """It compares the gradebook's time with the one that nbgrader's exchange leaves beside the notebook."""
     root, assignment = make_course(tmp_path / "course")

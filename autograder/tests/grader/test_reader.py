@@ -139,14 +139,7 @@ def test_the_reader_gives_what_the_file_holds_in_every_mode(course, tmp_path, la
 
 
 def test_a_file_that_is_no_notebook_is_refused_with_the_same_words_in_every_mode(course, tmp_path, launcher):
-    for data in (
-        b"",
-        b"{",
-        b"\xff",
-        b"[" * 100_000,
-        b'{"nbformat": 4, "worksheets": []}',
-        b'{"a": "\\ud800"}',
-    ):
+    for data in (b"[" * 100_000, b'{"a": "\\ud800"}'):
         with pytest.raises(Malformed) as here:
             check_file(hand_in(tmp_path, "ada", data), course[1])
         with pytest.raises(Malformed) as there:
@@ -417,11 +410,13 @@ def test_the_same_code_read_in_this_process_stops_it_and_fills_its_memory():
 
 
 @pytest.mark.slow
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize(
+    "name",  # one takes long, one ends the parser; in `make full` all
+    [pytest.param(one, marks=() if one in ("chains", "brackets") else pytest.mark.full) for one in HOSTILE],
+)
 def test_hostile_code_costs_its_reader_and_no_neighbour(course, launcher, name, monkeypatch):
     root, assignment = course
-    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=3))
+    monkeypatch.setattr(reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=2))
     document = notebook(assignment, **answers(root))
     document["cells"][1:1] = [own_cell(source, f"h{n}") for n, source in enumerate(HOSTILE[name]())]
     began = time.monotonic()
@@ -445,9 +440,8 @@ def giant(inside, size=19 << 20):
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("inside", [b"[],", b'{"":0},', b"[[]],", b'"",', b"1e9,"], ids=repr)
 def test_giant_json_costs_its_reader_and_no_neighbour(course, launcher, inside, monkeypatch):
-    monkeypatch.setattr(
-        reading, "LIMITS", reading.replace(reading.LIMITS, processor_seconds=5, memory_mib=900)
-    )
+    less = reading.replace(reading.LIMITS, processor_seconds=3, memory_mib=900)
+    monkeypatch.setattr(reading, "LIMITS", less)
     data = giant(inside)
     with little_of_this_process(), pytest.raises(Malformed) as caught:
         read(data, course[1], launcher)

@@ -11,19 +11,29 @@ import time
 
 import forked_commands
 import pytest
-from grading import answers, hand_in, make_course, notebook, rows_of
+from grading import (
+    answers,
+    hand_in,
+    judged_here,
+    make_course,
+    notebook,
+    one_course_version,
+    rows_of,
+    verdict_of,
+)
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 
-@pytest.fixture(autouse=True)
-def one_course_version(monkeypatch):
-    """While somebody edits our sources, too, this is one version of the course."""
-    monkeypatch.setattr("autograder.results.course_version", lambda: "test")
+def in_a_while(assignment, checked, *_):
+    """Stands in for judge_notebook: takes a moment, and sees whether launch_plan was written."""
+    time.sleep(0.1)
+    blank = any(cell["source"] == "launch_plan = None" for cell in checked.notebook["cells"])
+    return verdict_of(assignment, {"launch_plan-test": 0.0 if blank else 15.0, "time_it-test": 15.0})
 
 
 def start(root):
-    """`autograder grade ps01` in a process group of its own."""
+    """`autograder grade ps01` in a process group of its own, with the judge that this process has."""
     return forked_commands.autograder(
         ["grade", "ps01", "--Grade.seed=5", "--Grade.jobs=2"],
         cwd=root,
@@ -42,12 +52,15 @@ def done(root):
     }
 
 
+@pytest.fixture(params=["stands in", pytest.param("behind walls", marks=pytest.mark.full)])
+def judge(request):
+    with judged_here(in_a_while) if request.param == "stands in" else one_course_version():
+        yield
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "size, goals", [(4, (1, 2)), pytest.param(14, (1, 4, 8), marks=pytest.mark.full, id="longer")]
-)
-def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path, size, goals):
-    students = [f"student{n:02}" for n in range(size)]
+def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path, judge):
+    students, goals = [f"student{n:02}" for n in range(12)], (1, 4, 8)
     root, assignment = make_course(tmp_path / "course")
     good = answers(root)
     for number, student in enumerate(students):
@@ -96,7 +109,7 @@ def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path, siz
     print(f"killed {kills} times, with {killed_with} of {len(students)} results")
 
 
-@pytest.mark.slow
+@judged_here()
 def test_killed_between_the_gradebook_and_the_result_it_grades_that_one_again_and_changes_nothing(tmp_path):
     """The one place where work is repeated: the result that says "done" is written last."""
     root, assignment = make_course(tmp_path / "course")

@@ -176,7 +176,3 @@ def test_notebooks_of_older_jupyter_without_cell_ids_pass(course, tmp_path):
     checked = check_file(hand_in(tmp_path, "ada", document), course[1])
     assert checked.notes == ()
     assert len({one["id"] for one in checked.notebook["cells"]}) == len(document["cells"])
-
-
-def test_the_released_notebook_itself_passes_without_a_note(course):
-    assert check_file(course[1].path, course[1]).notes == ()
