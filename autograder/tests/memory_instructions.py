@@ -1,7 +1,7 @@
 """The memory instructions of the engine's table, in the forms in which each can stand for a load or a store.
 
-``FORMS`` has hand-written uses by one warp, with what they must count; ``LOADS`` and ``STORES`` rewrite the
-plain accesses in the PTX of a kernel. ``test_counted_memory.py`` holds them to the table.
+``LOADS`` and ``STORES`` rewrite the plain accesses in the PTX of a kernel. ``test_counted_memory.py`` holds
+them to the table, and has in ``FORMS`` what a warp's access counts.
 """
 
 import re

@@ -150,7 +150,7 @@ def notes(records: list[Record], results: Path = RESULTS) -> list[str]:
         elif record.code != experiments()[record.experiment].code:
             said.append(f"{where}: taken with another version of the experiment; it will be shown as such")
     for device in sorted({r.device for r in records if not roof(r.device, "memory")}):
-        said.append(f"{device}: not in the hardware registry, so nothing was held against its peaks")
+        said.append(f"{device}: not in the hardware registry, so not held against its peaks; add it first")
     return said
 
 

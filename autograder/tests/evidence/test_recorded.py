@@ -8,6 +8,7 @@ from invented_records import H200, a_record
 from warplab.evidence.catalogue import experiments
 from warplab.evidence.measure import Measurement, recorded, shown_without_running
 from warplab.evidence.record import Point
+from warplab.evidence.side_by_side import model
 from warplab.figures import taken as taken_module
 from warplab.figures.recorded import ASKED, FINDINGS, compared, finding
 from warplab.plots.measured import in_words, measured
@@ -112,7 +113,8 @@ def test_every_record_of_the_book_has_a_finding_with_a_number_under_its_card_s_n
     if not kept:
         pytest.skip("not recorded yet")
     said = finding(shown)
-    assert name in FINDINGS and said.startswith(("H100: ", "H200: ")) and any(c.isdigit() for c in said[6:])
+    card, _, what = said.partition(": ")
+    assert name in FINDINGS and card == model(kept[0].device) and any(c.isdigit() for c in what)
     figure = measured(shown.own, caption=said)
     assert figure.caption.startswith(said) and figure.caption.count("Recorded on") >= 1
     assert "580.159.04" not in figure.body, "where the numbers come from is said once, under the plot"

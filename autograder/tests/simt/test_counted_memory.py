@@ -137,7 +137,7 @@ NO_ACCESS = {  # their handlers stand among those of memory, and they bring a ke
     "trap",
     "extern",  # printf, malloc, free, assert: they read for the host
 }
-WHOLE_WARP = {"ldmatrix", "stmatrix", "wmma"}  # no single lane's load or store can be made of these
+NO_STAND_IN = {"ldmatrix", "stmatrix", "wmma"}  # no single lane's load or store can be made of these
 
 
 class EveryAccess(Observer):
@@ -168,8 +168,11 @@ def touches_memory(opcode):
 
 def test_every_memory_instruction_of_the_table_has_its_forms_here():
     warp_groups = {"wgmma"}  # counted in test_wgmma.py
-    assert set(FORMS) | warp_groups == {opcode for opcode in INSTRUCTIONS if touches_memory(opcode)}
-    assert set(LOADS) | set(STORES) == set(FORMS) - WHOLE_WARP
+    counted = {opcode for opcode in INSTRUCTIONS if touches_memory(opcode)} - warp_groups
+    assert set(FORMS) == counted, "add to FORMS what a warp's access counts"
+    assert set(LOADS) | set(STORES) == counted - NO_STAND_IN, (
+        "of memory_instructions.py, or named in NO_STAND_IN"
+    )
 
 
 def test_an_instruction_that_says_it_touches_no_memory_does_not_live_where_memory_is_touched():
@@ -179,7 +182,7 @@ def test_an_instruction_that_says_it_touches_no_memory_does_not_live_where_memor
     }
     rooms = set().union(*(lives[opcode] for opcode in (*FORMS, "extern")))
     quiet = {opcode for opcode in INSTRUCTIONS if not touches_memory(opcode) and rooms & lives[opcode]}
-    assert quiet == NO_ACCESS
+    assert quiet == NO_ACCESS, "name in NO_ACCESS what brings a kernel no data of memory"
 
 
 @pytest.mark.parametrize(
@@ -218,6 +221,12 @@ def test_an_instruction_that_goes_to_several_memories_counts_in_each():
     p, _ = profiled(body)
     assert (p.shared_load.requests, p.shared_load.wavefronts) == (1, 1)
     assert (p.global_load.requests, p.global_load.sectors) == (1, 4)
+
+
+def test_an_access_is_a_store_by_its_row_whatever_the_opcode(monkeypatch):
+    monkeypatch.setitem(INSTRUCTIONS, "put", INSTRUCTIONS["st"])
+    p, _ = profiled("put.global.b32 [%rd2], %r1;")
+    assert (p.global_store.requests, p.global_load.requests) == (1, 0)
 
 
 # the rows

@@ -8,8 +8,10 @@ from dataclasses import asdict, replace
 import pytest
 from invented_records import a_point, a_record
 
+from warplab.evidence import __main__ as recorder
 from warplab.evidence.__main__ import pack
 from warplab.evidence.catalogue import get
+from warplab.evidence.measure import records
 from warplab.evidence.record import RecordError, read, write
 from workshop.contributed import accept, main, notes, problems, records_of
 
@@ -41,6 +43,15 @@ def test_a_packed_file_is_taken_once_and_left_alone_the_second_time(tmp_path, re
 def test_without_a_record_there_is_nothing_to_pack(tmp_path, capsys):
     assert pack("NVIDIA H200", tmp_path, tmp_path / "x.json", "A. Reader") == 1
     assert "make record first" in capsys.readouterr().err and not (tmp_path / "x.json").exists()
+    with pytest.raises(SystemExit):
+        recorder.main(["--pack", str(tmp_path / "x.json")])
+    assert "--pack needs --by" in capsys.readouterr().err
+
+
+def test_a_contributed_record_stands_behind_the_book_s_own(tmp_path, record):
+    for one in (replace(record, device="NVIDIA A1"), replace(record, by="")):
+        write(one, tmp_path)
+    assert [r.by for r in records("copy_bandwidth", tmp_path)] == ["", "A. Reader"]
 
 
 @pytest.mark.parametrize(

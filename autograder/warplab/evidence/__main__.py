@@ -113,9 +113,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--again", action="store_true", help="current records too")
     parser.add_argument("--seconds", type=float, default=0.5, help="the most that one case may take")
     parser.add_argument("--budget", type=float, default=600, help="seconds for all")
-    parser.add_argument(
-        "--list", action="store_true", help="say what there is and what is missing, measure nothing"
-    )
+    parser.add_argument("--list", action="store_true", help="measure nothing, say what there is and what not")
     parser.add_argument(
         "--pack",
         type=Path,
@@ -129,10 +127,10 @@ def main(argv: list[str] | None = None) -> int:
         help="with --pack: who measured, and on which machine, as the book is to show it",
     )
     options = parser.parse_args(argv)
+    if options.pack and not options.by.strip():
+        parser.error("--pack needs --by: a record that nobody stands for is not taken")
     try:
         here = device()
-        if options.pack:
-            return pack(here.name, options.results, options.pack, options.by)
         if options.list:
             for e in map(get, options.experiment or experiments()):
                 print(f"{e.name:<22}{state(e, here.name, options.results):<10}{e.question}")
@@ -143,11 +141,13 @@ def main(argv: list[str] | None = None) -> int:
         return 2
     if here.kind != "cuda":
         print(
-            "record: this machine has no CUDA GPU, so there is nothing to record; --list shows what is "
-            "missing",
-            file=sys.stderr,
+            "record: no CUDA GPU, so nothing to record or pack; --list says what is missing", file=sys.stderr
         )
         return 1
+    if options.pack:
+        return pack(here.name, options.results, options.pack, options.by)
+    if machine.commit() == "unknown":
+        print("record: no git here: without WARPLAB_COMMIT nobody can take the records", file=sys.stderr)
     failed = record_all(todo, "cuda", options.results, options.seconds, budget=options.budget)
     print(f"{len(todo) - len(failed)} recorded" + (f"; not recorded: {', '.join(failed)}" if failed else ""))
     return 1 if failed else 0

@@ -175,7 +175,9 @@ def _live(name: str, where: str) -> Evidence:
 
 
 def records(name: str, results: Path = RESULTS) -> list[Record]:
-    """All records of an experiment, checked. Raises RecordError, also for what no device could reach."""
+    """All records of an experiment, checked, contributed ones last. Raises RecordError, also for what no
+    device could reach.
+    """
     found = []
     for path in sorted((results / name).glob("*.json")):
         record = read(path)
@@ -186,7 +188,7 @@ def records(name: str, results: Path = RESULTS) -> list[Record]:
         if wrong := impossible(record):
             raise RecordError(f"{path}: {wrong[0]}")
         found.append(record)
-    return found
+    return sorted(found, key=lambda record: bool(record.by))
 
 
 def recorded(record: Record, code: str) -> Evidence:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from warplab.hardware import specs
 from warplab.hardware.target import Target
+from warplab.simt.counters.collect import access_of
 from warplab.simt.counters.counts import PASSES, LineCounts
 from warplab.simt.profile import Profile
 from warplab.simt.ptx.ptx_types import TYPES
@@ -139,9 +140,8 @@ class KernelRules:
                 continue
             reached = max(reached, done.threads)
             fewest = math.ceil(t.moved / t.requests * done.threads / done.warps / 32)  # lanes side by side
-            asked = space == "global" and instr.opcode not in ("atom", "red")
-            if asked and t.sectors >= 2 * fewest * t.requests:
-                key = p.program.file_of(instr.file), instr.line, "store" if instr.opcode == "st" else "load"
+            key = p.program.file_of(instr.file), instr.line, access_of(instr)
+            if space == "global" and key[2] != "atomic" and t.sectors >= 2 * fewest * t.requests:
                 apart[key] = max(apart.get(key, (0, 0)), (t.sectors / t.requests, fewest))
         launched = self.residency.blocks * self.residency.threads
         if p.traffic and reached < 0.75 * launched:

@@ -17,7 +17,7 @@ from warplab.hardware.target import Target
 from warplab.rendering import render
 from warplab.simt.counters.assembled import AssembledCode, assembled, spins
 from warplab.simt.counters.caches import CacheModel, ModelledCaches
-from warplab.simt.counters.collect import Counters, Execution, Traffic, flops_of, unit_of
+from warplab.simt.counters.collect import Counters, Execution, Traffic, access_of, flops_of, unit_of
 from warplab.simt.counters.counts import PASSES, Counts, LineCounts, scale
 from warplab.simt.counters.footprint import DistinctSectors, Footprint
 from warplab.simt.counters.watch import FirstWarp, TraceStep, WarpRequest
@@ -456,7 +456,7 @@ def _fill(p: Profile, program, counters: Counters) -> None:
             p.thread_instructions += done.threads
     for (site, space), traffic in counters.traffic.items():
         instr = program.sites[site]
-        kind = {"st": "store", "atom": "atomic", "red": "atomic"}.get(instr.opcode, "load")
+        kind = access_of(instr)
         for c in (p, line_of(instr)):
             _add(c, kind, space, traffic)
         if kind == "atomic" and space in ("global", "shared"):

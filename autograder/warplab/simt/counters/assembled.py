@@ -27,9 +27,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from warplab.simt.counters.collect import Traffic
-from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.ptx.effects import effects_of
+from warplab.simt.counters.collect import Traffic, access_of
 from warplab.simt.toolchain.nvdisasm import MachineInstruction, machine_code_of
 
 Place = tuple[str, int]
@@ -100,7 +98,7 @@ class AssembledCode:
         self.elected = elects(code)
         self._atomics: dict[Place, list[int]] = {}
         for i in body:
-            if effects_of(i, INSTRUCTIONS).memory == "atomic":
+            if access_of(i) == "atomic":
                 self._atomics.setdefault((program.file_of(i.file), i.line), []).append(id(i))
 
     def forms(self, kind: str) -> dict[str, int]:
@@ -133,9 +131,8 @@ class AssembledCode:
             place = instr.file, instr.line
             if space not in ("global", "shared"):
                 continue
-            if effects_of(instr, INSTRUCTIONS).memory != "atomic":
-                key = place, f"{space}_{'store' if instr.opcode == 'st' else 'load'}"
-                accesses.setdefault(key, []).append(t)
+            if (kind := access_of(instr)) != "atomic":
+                accesses.setdefault((place, f"{space}_{kind}"), []).append(t)
                 continue
             elected = self._elected(instr)
             if elected is None:

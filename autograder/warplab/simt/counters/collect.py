@@ -80,6 +80,12 @@ def flops_of(instr) -> int:
     return effects_of(instr, INSTRUCTIONS).flops(instr)
 
 
+def access_of(instr) -> str:
+    """The kind of an instruction's accesses: "load", "store" or "atomic"."""
+    memory = effects_of(instr, INSTRUCTIONS).memory
+    return memory if memory in ("store", "atomic") else "load"
+
+
 def unit_of(instr) -> str:
     """The unit that does an instruction's floating-point operations, as the registry names its peak.
 
