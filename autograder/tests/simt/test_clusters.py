@@ -84,7 +84,7 @@ def test_a_launch_may_say_how_large_its_clusters_are():
 
 REFUSED = [
     ("__cluster_dims__(16)", 16, (), "a cluster of 16 blocks; the limit is 8"),
-    ("__cluster_dims__(2)", 5, (), "grid dimension x is 5, which is no multiple of the 2 blocks"),
+    ("__cluster_dims__(2)", 5, (), "grid dimension x is 5, which is not a multiple of the 2 blocks"),
     ("", (4, 3), (0, 0, (1, 2)), "grid dimension y is 3"),
     ("__cluster_dims__(2)", 4, (0, 0, 4), "compiled for"),
 ]

@@ -38,7 +38,7 @@ def test_a_call_of_host_code_is_told_where_it_stands():
         "#include <cmath>\n\nfloat f(float x) { return x; }\n__global__ void k(float* x) { x[0] = f(1); }"
     )
     assert 'k.cu(4): error: identifier "f" is undefined' in error
-    assert "f is host code (k.cu:3): a kernel uses what is __device__, __constant__ or constexpr" in error
+    assert "f is host code (k.cu:3): a kernel can use only __device__, __constant__ or constexpr" in error
 
 
 @pytest.mark.parametrize("use", ["curandState *state", "const curandState *const state", "Rng<float> r"])
@@ -52,7 +52,7 @@ def test_a_name_from_a_header_that_is_not_there_is_told_which():
         '#include <vector>\n#include "mine.h"\n__global__ void k(float* x) { x[0] = MINE; }'
     )
     assert 'k.cu(3): error: identifier "MINE" is undefined' in error
-    assert "taken for empty, because there is no such file: mine.h; headers of your own are looked" in error
+    assert "not found, and so treated as empty: mine.h; headers of your own are searched" in error
 
 
 @pytest.mark.parametrize(
@@ -366,7 +366,7 @@ class Vague:
         ("run", Inner(1, 2), "has 8 bytes, and the kernel wants 40"),
         ("narrow", np.array((1,), np.dtype([("a", "f8")], align=True))[()], "has a field of 8 bytes"),
         ("narrow", np.float64(3), "has a field of 8 bytes"),
-        ("narrow", Vague(1, 2), r"number 1.x has no type of C: it is annotated as float"),
+        ("narrow", Vague(1, 2), r"number 1.x has no C type: it is annotated as float"),
         ("narrow", 3, "is a int; pass arrays, numbers and structs"),
         ("narrow", "text", "is a str"),
         ("run", Inner, "is a type"),
@@ -465,7 +465,7 @@ def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_wor
         ("texture<float, 2> t;\n__global__ void k(float* x) { x[0] = tex2D(t, 0, 0); }", "k", "since CUDA"),
         ("__global__ void k(curandState* s) {}", "k", "write a generator of your own"),
         ("template <int N> __global__ void k(int* x) { x[0] = N; }", "k<SIZE>", "has no SIZE outside"),
-        ("#ifdef FAST\n__global__ void k() {}\n#endif", "k", "k stands under an #if that is not true here"),
+        ("#ifdef FAST\n__global__ void k() {}\n#endif", "k", "k is inside an #if that is false here"),
     ],
 )
 def test_what_the_compiler_words_for_itself_is_told_to_readers_too(source, name, said):

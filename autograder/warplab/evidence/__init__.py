@@ -1,8 +1,9 @@
-"""Evidence: experiments, the records that they leave, what others published, and
-``measure``, which says which of these it shows.
+"""Evidence: experiments on GPUs, records of their results, figures that others published, and ``measure``,
+which shows them with their origin.
 
-experiments/  what is measured, a module a theme    catalogue.py  the list of them    declare.py  what one is
-clocks.py     how a call is timed                   take.py       run one and note on what
-record.py     what is written, in results/          roofs.py      what no measurement can exceed
+experiments/  one module a theme                    catalogue.py  the list of experiments
+declare.py    what an experiment is                 clocks.py     how a call is timed
+take.py       runs an experiment, makes a record    record.py     the records, in results/
+roofs.py      limits that no measurement exceeds    side_by_side.py  all evidence by GPU model
 measure.py    live, recorded or published           __main__.py   `make record`
 """

@@ -1,8 +1,7 @@
-"""`make record [EXPERIMENT=name]`: measure on this machine's GPU what the book has no current record of.
+"""`make record [EXPERIMENT=name]`: run experiments without a current record on this machine's GPU.
 
-Missing records come first, then those whose experiment has changed since; current ones
-are left alone (--again repeats them). Each experiment runs in a process of its own, so
-that one that fails or hangs costs its own record and nothing else.
+Missing records come first, then those whose experiment has changed since; current ones are skipped (--again
+repeats them). Each experiment runs in its own process, so that a failure costs only its own record.
 """
 
 from __future__ import annotations
@@ -24,7 +23,9 @@ from warplab.evidence.roofs import impossible
 
 
 def state(experiment: Experiment, device: str, folder: Path) -> str:
-    """ "missing", "stale" (its code has changed, or the file cannot be read) or "current"."""
+    """The state of a record: "missing", "stale" (the experiment has changed, or the file cannot be read) or
+    "current".
+    """
     path = folder / experiment.name / f"{slug(device)}.json"
     if not path.exists():
         return "missing"
@@ -35,7 +36,7 @@ def state(experiment: Experiment, device: str, folder: Path) -> str:
 
 
 def plan(names: list[str], device: str, folder: Path, again: bool) -> list[Experiment]:
-    """What to record, in order: missing, stale, and current ones only if ``again``."""
+    """The experiments to record, in order: missing, stale, and if ``again`` or named also current ones."""
     chosen = [get(name) for name in names] if names else list(experiments().values())
     wanted = ("missing", "stale", "current") if again or names else ("missing", "stale")
     return sorted(
@@ -45,7 +46,7 @@ def plan(names: list[str], device: str, folder: Path, again: bool) -> list[Exper
 
 
 def record_one(name: str, where: str, folder: str, seconds: float) -> None:
-    """What the child process does."""
+    """Take and write one record, in the child process; exits with status 1 if that fails."""
     try:
         record = machine.take(get(name), where, seconds)
         if wrong := impossible(record):
@@ -66,8 +67,8 @@ def record_all(
     limit: float = 120,
     budget: float = 600,
 ) -> list[str]:
-    """Record each experiment in a child process; returns the names that failed, timed
-    out or no longer fitted the budget (seconds).
+    """Record each experiment in a child process. Returns the names of those that failed, timed out (``limit``
+    seconds each) or no longer fitted the ``budget`` of seconds.
     """
     fork, failed, start = multiprocessing.get_context("fork"), [], time.monotonic()
     for number, experiment in enumerate(todo, 1):
@@ -91,7 +92,7 @@ def record_all(
 
 
 def pack(device: str, folder: Path, file: Path, by: str) -> int:
-    """Put a device's records into one file, with ``by``, who sends them. Exit status 1 if it has none."""
+    """Put a device's records into one file to send; ``by``: the sender. Returns the exit status."""
     found = [
         json.loads(path.read_text(encoding="utf-8")) | {"by": by}
         for path in sorted(folder.glob(f"*/{slug(device)}.json"))

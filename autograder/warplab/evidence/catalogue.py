@@ -1,4 +1,4 @@
-"""The list of experiments. Importing it imports them all, with torch and their kernels."""
+"""The list of experiments. Importing it imports all of them, and torch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from warplab.evidence.experiments import (  # noqa: F401 - importing one declare
     stack,
 )
 
-#: What the book misses most comes first, should the time on a GPU run out.
+#: The experiments that the book needs most; they run first, as the time on a GPU may run out.
 FIRST = (
     "copy_bandwidth",
     "matmul_by_size",
@@ -33,12 +33,12 @@ FIRST = (
 
 
 def experiments() -> dict[str, Experiment]:
-    """All of them by name, what the book misses most first."""
+    """All experiments by name, those in FIRST first."""
     return {name: DECLARED[name] for name in [*FIRST, *sorted(set(DECLARED) - set(FIRST))]}
 
 
 def get(name: str) -> Experiment:
-    """Raises KeyError, naming those that there are."""
+    """An experiment by name. Raises KeyError, which lists all names."""
     if name not in experiments():
         raise KeyError(f"no experiment '{name}'; there are {', '.join(experiments())}")
     return experiments()[name]

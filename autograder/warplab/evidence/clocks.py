@@ -1,11 +1,9 @@
-"""How an experiment's calls are timed. Needs torch; on CUDA the clock is the device's.
+"""How an experiment's calls are timed. Needs torch. The clocks:
 
-- "cuda": on a device kept busy with overwriting a buffer larger than its L2 cache: event, call, event. The
-  call's launch is
-  queued while the buffer is written, so launch overhead is not in it, and every call starts with a cold L2.
+- "cuda": CUDA events before and after the call. The device first overwrites a buffer larger than its L2
+  cache, while the call is queued; so launch overhead is not included, and every call starts with a cold L2.
 - "host": the host's monotonic clock around the call, the device idle before and after.
-- "queue": the host's clock around 100 calls that are not waited for, divided by 100: what a launch costs the
-  CPU.
+- "queue": the host's clock around 100 calls without a wait, divided by 100: the CPU's cost of a launch.
 - "none": the call itself returns the sample, in the case's ``unit``: bytes held, joules used.
 """
 
@@ -19,17 +17,16 @@ from warplab.evidence.record import Point
 from warplab.timing.bench import half_width
 
 MIN_SAMPLES, MAX_SAMPLES, PRECISION, QUEUED = 10, 60, 0.01, 100
-FLUSH_BYTES = 512 << 20  # above twice any L2, and long enough to hide the launch of what comes after
+FLUSH_BYTES = 512 << 20  # more than twice any L2; writing it takes long enough to hide the call's launch
 
 
 @dataclass(frozen=True)
 class Workload:
-    """One thing to time: ``call()`` does it once. The other fields are those of record.Point.
+    """A case to time: ``call()`` does it once. The other fields are those of record.Point.
 
-    ``before()``, if given, comes ahead of each timed call and is not timed; on the
-    device's clock it follows the overwriting of
-    the cache. ``per``: so many equal things a call does one after the other; a sample
-    is the time of one of them.
+    ``before()``, if given, is called before each timed call and is not timed; on the "cuda" clock after
+    the cache has been overwritten. ``per``: the number of equal operations in one call; a sample is the time
+    of one of them.
     """
 
     series: str
@@ -45,9 +42,7 @@ class Workload:
 
 
 class Timer:
-    """Times Workloads on "cuda" or "cpu". ``seconds``: the most that one case may take,
-    warm-up not counted.
-    """
+    """Times Workloads on "cuda" or "cpu". ``seconds``: the limit for one case, without its warm-up."""
 
     def __init__(self, where: str, seconds: float = 0.5):
         import torch
@@ -61,8 +56,8 @@ class Timer:
             self.torch.cuda.synchronize()
 
     def time(self, case: Workload) -> Point:
-        """Warm up (at least 3 calls and 50 ms), then sample until the median is known
-        to 1 % or the time is up.
+        """Warm up (at least 3 calls and 50 ms), then sample until the median is known to 1 % or the time is
+        up.
         """
         clock = {
             "cuda": self._events,

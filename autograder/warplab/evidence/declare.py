@@ -1,5 +1,5 @@
-"""What an experiment is: a small generator of Workloads with a question, the chapter
-that uses it and the hash of its code.
+"""Declares experiments: generators of Workloads with a question, the chapter that uses it and a hash of their
+code.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from warplab.evidence.clocks import Workload
 ROOMS = (
     "warplab.evidence.experiments.",
     "warplab.models.networks",
-)  # where the code of an experiment may lie
+)  # modules whose code belongs to an experiment
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """``cases(where)`` yields Workloads for "cuda" or "cpu"; ``cpu``: whether there are
-    any for "cpu". ``x``: the horizontal axis.
+    """An experiment. ``cases(where)`` yields Workloads for "cuda" or "cpu"; ``cpu``: whether there are any
+    for "cpu". ``x``: the label of the horizontal axis.
     """
 
     name: str
@@ -34,15 +34,15 @@ class Experiment:
 
     @property
     def code(self) -> str:
-        """Hash of what the experiment is made of (source_of), which a record keeps."""
+        """A hash of the experiment's code (``source_of``), which is kept in its records."""
         return hashlib.sha256("\n".join(source_of(self.cases)).encode()).hexdigest()[:16]
 
 
 def source_of(function) -> list[str]:
-    """A function's source and, sorted, that of all of the course it reaches by name:
-    kernels, helpers, models, constants.
+    """The source of a function and of everything in ROOMS that it uses, directly or indirectly: kernels,
+    helpers, models, constants; sorted by name.
 
-    Comments and blank lines do not count, nor does how things are timed (timing.py).
+    Comments and blank lines are left out, docstrings are not; nor does the code of the timing count.
     """
     found: dict[str, str] = {}
     _collect(function.__name__, function, found)
@@ -81,7 +81,7 @@ def _collect(name: str, value, found: dict[str, str]) -> None:
 
 
 def _names(code: CodeType) -> set[str]:
-    """Every global name that a function and the functions within it look up."""
+    """All global names that a function, and the functions inside it, look up."""
     own = {i.argval for i in dis.get_instructions(code) if i.opname == "LOAD_GLOBAL"}
     return own.union(*(_names(c) for c in code.co_consts if isinstance(c, CodeType)))
 
@@ -90,7 +90,7 @@ DECLARED: dict[str, Experiment] = {}
 
 
 def experiment(*, question: str, chapter: str, x: str, cpu: bool = False):
-    """Register a generator function under its own name."""
+    """Decorator that registers a generator function as an Experiment, under its own name."""
 
     def register(cases):
         DECLARED[cases.__name__] = Experiment(cases.__name__, question, chapter, x, cpu, cases)

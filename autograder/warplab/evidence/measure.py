@@ -1,10 +1,10 @@
-"""``measure(name)``: an experiment's results, live, else recorded, then published ones, always saying which.
+"""``measure(name)``: an experiment's results, live or recorded, then published ones, each with its origin.
 
     m = warplab.measure("matmul_by_size")
-    m.kind           "live", "recorded", "contributed", "published" or "missing": the best there is of a GPU
-    m.evidence       one Evidence for each source, each with a banner; the CPU's own run is live everywhere
+    m.kind           "live", "recorded", "contributed", "published" or "missing": the best evidence of a GPU
+    m.evidence       one Evidence for each source, each with a banner; cases for the CPU are always run live
 
-Nothing is filled in: an experiment without a record says "not recorded yet".
+Missing results are never made up: an experiment without a record says "not recorded yet".
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from warplab.rendering import render
 
 RESULTS = Path(__file__).with_name("results")
 LIVE_SECONDS = 0.15  # for one case of a live run in a page
-# of an entry of published.yml
+# fields of an entry of published.yml
 OF_A_SOURCE = ("author", "device", "cite", "year", "software", "where", "differs")
-HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held")  # a number is published
+# fields of a published point, of which each has exactly one
+HOW = ("seconds", "per_second", "bytes_per_second", "flops_per_second", "held")
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Points of one origin, "live", "recorded", "contributed" (a record that a reader sent) or "published";
-    ``banner`` must be shown with them.
+    """Points of one origin (``kind``): "live", "recorded", "contributed" (a record that a reader sent) or
+    "published". ``banner`` must be shown with them.
     """
 
     kind: str
@@ -52,7 +53,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What is known about an experiment; ``kind``: of its best GPU evidence, "missing" if there is none."""
+    """The evidence on an experiment; ``kind``: that of its best GPU evidence, "missing" if there is none."""
 
     name: str
     question: str
@@ -62,7 +63,7 @@ class Measurement:
 
     @property
     def banners(self) -> list[str]:
-        """A line for each origin; one for several devices that differ in nothing else."""
+        """A line for each origin; origins that differ only in the device share one."""
         lines: dict[tuple[str, str], list[Evidence]] = {}
         for e in self.evidence:
             lines.setdefault((e.kind, e.author or e.banner.replace(e.device, "", 1)), []).append(e)
@@ -75,7 +76,7 @@ class Measurement:
 
     @property
     def own(self) -> Measurement:
-        """Without what others published, if there is a GPU's own evidence: what one plot can hold."""
+        """The measurement without published evidence, if there is a GPU's own: what one plot can show."""
         kept = tuple(e for e in self.evidence if e.kind != "published")
         return self if self.kind == "published" else replace(self, evidence=kept)
 
@@ -90,12 +91,12 @@ class Measurement:
 
 
 def _of_cards(same: list[Evidence]) -> str:
-    """recorded on NVIDIA H100 80GB HBM3 and NVIDIA H200, driver 580, 2026-11-26; not this machine."""
+    """A banner: recorded on NVIDIA H100 80GB HBM3 and NVIDIA H200, driver 580, 2026-11-26; ..."""
     return same[0].banner.replace(same[0].device, " and ".join(e.device for e in same), 1)
 
 
 def _of_one_author(sources: list[Evidence]) -> str:
-    """published by A. Person, on NVIDIA H200, 2024 and 2025; NVIDIA B200, 2025."""
+    """A banner: published by A. Person, on NVIDIA H200, 2024 and 2025; NVIDIA B200, 2025."""
     years: dict[str, list[str]] = {}
     for e in sources:
         years.setdefault(e.device, []).append(str(e.year))
@@ -105,23 +106,23 @@ def _of_one_author(sources: list[Evidence]) -> str:
 
 
 def of(evidence: Evidence) -> str:
-    """What tells one source's row from another's: ", NVIDIA H200, 2025"; a live row is this machine's."""
+    """The suffix of a source's row: ", NVIDIA H200, 2025"; "" for a live one, which is this machine's."""
     return "" if evidence.kind == "live" else f", {evidence.device}, {evidence.year}"
 
 
 def _shown(p: Point) -> tuple[str, str, str]:
-    """Median, spread and rate; of a published rate the rate alone."""
+    """(median, spread, rate) as text; for a published rate only the rate."""
     median = "-" if p.clock == "published" and p.rate else p.text()
     return median, f"{p.iqr / p.median:.1%}" if p.n > 1 else "-", _rate(p)
 
 
 def place(p: Point) -> str:
-    """x as people write it: 4,096 and 0.25, and 268,435,456 in full."""
+    """x as text: "4,096", "0.25", "268,435,456"."""
     return f"{p.x:,.0f}" if p.x >= 1e5 else f"{p.x:,g}"
 
 
 def value(p: Point) -> str:
-    """One number in place of the three: the rate where there is one, else the time or the bytes."""
+    """The rate as text if there is one, else the time or the bytes."""
     return _rate(p) if p.rate else p.text()
 
 
@@ -135,10 +136,10 @@ def _rate(p: Point) -> str:
 
 
 def measure(name: str, results: Path = RESULTS) -> Measurement:
-    """The evidence on one experiment: live on CUDA, else every record; then what others published.
+    """The evidence on one experiment: live on this machine's GPU, else all records; then published figures.
 
-    The experiment's CPU cases, if it has any, are run here and now. Raises KeyError for an unknown name,
-    RecordError for a record that is damaged or claims more than its device's peak.
+    The experiment's CPU cases, if it has any, are run now. Raises KeyError for an unknown name, RecordError
+    for a record that is damaged or claims more than its device's peak.
     """
     from warplab.evidence.catalogue import get
     from warplab.hardware.device import device
@@ -153,7 +154,7 @@ def measure(name: str, results: Path = RESULTS) -> Measurement:
 
 
 def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
-    """The same from files alone: every record, then what others published."""
+    """The evidence in files: all records, then published figures."""
     from warplab.evidence.catalogue import get
 
     experiment = get(name)
@@ -165,7 +166,7 @@ def shown_without_running(name: str, results: Path = RESULTS) -> Measurement:
 
 @functools.cache
 def _live(name: str, where: str) -> Evidence:
-    """Once a process: a page may show the same experiment twice."""
+    """Run an experiment now; cached, because a page may show it twice."""
     from warplab.evidence.catalogue import get
     from warplab.evidence.take import device_name, run
 
@@ -175,8 +176,8 @@ def _live(name: str, where: str) -> Evidence:
 
 
 def records(name: str, results: Path = RESULTS) -> list[Record]:
-    """All records of an experiment, checked, contributed ones last. Raises RecordError, also for what no
-    device could reach.
+    """All records of an experiment, contributed ones last. Raises RecordError for one that is damaged or
+    above its device's peak.
     """
     found = []
     for path in sorted((results / name).glob("*.json")):
@@ -228,7 +229,7 @@ def _read_once(path: Path, changed: int) -> dict[str, list[dict]]:
 
 
 def _of_others(entry: dict, where: str) -> Evidence:
-    """One entry of ``published.yml``, whose head explains the fields."""
+    """The Evidence of an entry of ``published.yml``, whose header explains the fields."""
     try:
         about = {field: entry[field] for field in OF_A_SOURCE} | {"left_out": entry.get("left_out", "")}
         banner = f"published by {about['author']}, on {about['device']}, {about['year']}"
@@ -239,11 +240,11 @@ def _of_others(entry: dict, where: str) -> Evidence:
 
 
 def _of_another(p: dict) -> Point:
-    """A published number as a Point: the time of one call, and what the call did.
+    """A published number as a Point: the time of one call, and the work of the call.
 
-    Exactly one of HOW says what was published. A rate without ``bytes`` or ``flops`` is that of a
-    gigabyte or of 10**12 operations; ``per_second`` counts things, and a call does ``count`` of them.
-    Where ``watts`` are given in place of x, x is the joules of the call.
+    Exactly one field of HOW is the published number. For a rate without ``bytes`` or ``flops`` a call moves a
+    gigabyte or does 10**12 operations; with ``per_second`` a call does ``count`` things. If ``watts`` are
+    given instead of x, x is the joules of the call.
     """
     (how,) = [key for key in HOW if key in p]
     done = {"bytes": p.get("bytes", 0), "flops": p.get("flops", 0)}
@@ -263,7 +264,7 @@ def _of_another(p: dict) -> Point:
 
 
 def states(results: Path = RESULTS) -> dict[str, list[str]]:
-    """Experiment -> banners of recorded and published evidence, without a run; empty: not recorded yet."""
+    """{experiment: banners of recorded and published evidence}; [] for one that is not recorded yet."""
     from warplab.evidence.catalogue import experiments
 
     return {name: [e.banner for e in shown_without_running(name, results).evidence] for name in experiments()}

@@ -1,6 +1,4 @@
-"""What a measurement is once it is written down: plain dataclasses and JSON, so that a
-bare CUDA machine can write them.
-"""
+"""Records of measurements: plain dataclasses and JSON, which need no packages beyond Python's own."""
 
 from __future__ import annotations
 
@@ -13,21 +11,17 @@ SCHEMA = 1
 
 
 class RecordError(ValueError):
-    """A record that lacks something or says something impossible; the message names
-    file, field and reason.
-    """
+    """A record lacks something or claims something impossible; the message has file, field and reason."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One measured thing: raw ``samples`` of one call, seconds unless ``unit`` says "B"
-    or "J", and what that call did.
+    """One measured case: raw ``samples`` of one call, in seconds unless ``unit`` is "B" or "J", and the
+    ``bytes`` and ``flops`` of one call.
 
-    ``series`` and ``x`` place it in the plot. ``bytes`` and ``flops`` are of one call.
-    ``roof`` is the limit that the rate must not
-    exceed: "memory", "pcie", a number format ("fp32", "tf32", "bf16", "fp16", "fp8",
-    "int8"), or for bytes held "capacity"; "" for
-    none. ``clock``: how it was timed (timing.py).
+    ``series`` and ``x`` place it in the plot. ``roof``: the limit that the rate must not exceed, which is
+    "memory", "pcie", a number format ("fp32", "tf32", "bf16", "fp16", "fp8", "int8"), or for bytes held
+    "capacity"; "" for none. ``clock``: how it was timed (clocks.py).
     """
 
     series: str
@@ -48,8 +42,8 @@ class Point:
 
     @property
     def rate(self) -> float:
-        """Bytes per second if its roof is a door, else FLOP per second; 0 if it counts
-        neither or is not a time.
+        """Bytes a second if the roof is a bandwidth, else FLOP a second; 0 if the samples are not times, or
+        neither is counted.
         """
         if self.unit != "s":
             return 0.0
@@ -57,7 +51,7 @@ class Point:
         return work / self.median
 
     def text(self) -> str:
-        """The median with its unit: "1.23 ms", "4.56 GB", "0.789 J"."""
+        """The median as text: "1.23 ms", "4.56 GB", "0.789 J"."""
         from warplab.timing.bench import seconds
 
         return (
@@ -83,7 +77,7 @@ def iqr(samples: list[float]) -> float:
 
 @dataclass(frozen=True)
 class Record:
-    """One run of one experiment on one device, with everything needed to judge it later."""
+    """One run of an experiment on a device, with the versions and clocks that are needed to judge it."""
 
     schema: int
     experiment: str
@@ -97,8 +91,8 @@ class Record:
     date: str  # UTC, ISO 8601
     commit: str
     code: str  # hash of the experiment's own code
-    by: str = ""  # who measured and sent it; "" of the course's own
-    left_out: str = ""  # of the points, and why
+    by: str = ""  # the reader who sent it; "" for the course's own
+    left_out: str = ""  # which points were left out, and why
     points: list[Point] = field(default_factory=list)
 
     @property
@@ -111,12 +105,12 @@ class Record:
 
 
 def slug(name: str) -> str:
-    """ "NVIDIA H200" -> "nvidia-h200": the record's file name."""
+    """The name of a device in file names: "nvidia-h200" for "NVIDIA H200"."""
     return "-".join("".join(c if c.isalnum() else " " for c in name.lower()).split())
 
 
 def write(record: Record, folder: Path) -> Path:
-    """Write ``folder/<experiment>/<device>.json``, whole or not at all."""
+    """Write ``folder/<experiment>/<device>.json``, atomically; returns its path."""
     path = folder / record.experiment / f"{record.key}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -126,9 +120,7 @@ def write(record: Record, folder: Path) -> Path:
 
 
 def read(path: Path) -> Record:
-    """Read and check a record. Raises RecordError for a missing or unknown field,
-    another schema or a wrong summary.
-    """
+    """Read and check a record. Raises RecordError for missing or unknown fields, and as ``check``."""
     try:
         raw = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
@@ -153,7 +145,7 @@ def _build(kind, raw: dict, where: str):
 
 
 def check(record: Record, where: str) -> None:
-    """What must hold of any record, whatever the device. Raises RecordError."""
+    """Raise RecordError for another schema, empty fields, bad samples, or a wrong median or IQR."""
     if record.schema != SCHEMA:
         raise RecordError(f"{where} has schema {record.schema}, this code reads {SCHEMA}; record it again")
     empty = [

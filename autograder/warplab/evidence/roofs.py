@@ -1,4 +1,4 @@
-"""What no measurement can exceed: the registry's peaks and bandwidths of the device that a record names."""
+"""Limits that no measurement can exceed: the peaks and bandwidths of a record's device in the registry."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ FACTS = {"memory": "memory_bandwidth", "pcie": "pcie_each_way", "capacity": "mem
 
 
 def roof(device: str, name: str) -> float | None:
-    """Bytes or operations a second, or bytes held, that the device cannot exceed.
-
-    `device` as its driver reports it; None if the registry does not know the device or the fact.
+    """The bytes or operations a second, or bytes held, that a device cannot exceed; None if the registry does
+    not have the device or the fact. `device` is the name that its driver reports.
     """
     if name and name not in FACTS:
         raise RecordError(f"no roof is called '{name}'; there are {', '.join(FACTS)}")
@@ -29,7 +28,7 @@ def impossible(record: Record) -> list[str]:
         if p.bytes and p.flops:
             claims.append(
                 ("memory", p.bytes / p.median)
-            )  # the rate is that of the arithmetic; bytes travel, too
+            )  # the rate is that of the arithmetic, so the bandwidth is checked as well
         for name, value in claims:
             limit = roof(record.device, name)
             if limit and value > limit:

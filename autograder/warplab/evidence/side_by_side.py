@@ -1,7 +1,7 @@
-"""All that is known, by GPU model: which experiments have a number on an H100, and which on an A100.
+"""All evidence by GPU model: which experiments have results on an H100, on an A100, ...
 
-Sources name one GPU in many ways ("NVIDIA A100 80 GB", "NVIDIA A100-SXM4-80GB"); a model is what they share.
-How they differ, a module from a card or 40 GB from 80, is in the source's own name, shown with its number.
+Sources name a GPU in many ways ("NVIDIA A100 80 GB", "NVIDIA A100-SXM4-80GB"); the model is their common
+part. The variant (SXM or PCIe, 40 or 80 GB) is in the source's own name, which is shown with each number.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ VARIANT = re.compile(r"( |-)(SXM|PCIe|NVL|\d+ ?Gi?B|HBM|at |and )|[,(]|  ")
 
 
 def model(device: str) -> str:
-    """The GPU model that a source or a driver names: "NVIDIA A100-SXM4-80GB" is an "A100"."""
+    """The GPU model in a source's or driver's name: "A100" for "NVIDIA A100-SXM4-80GB"."""
     return VARIANT.split(MAKERS.sub("", device), maxsplit=1)[0].strip()
 
 
 def known(results: Path = RESULTS) -> list[tuple[Experiment, str, Evidence]]:
-    """Every record, contributed record and published figure with its experiment and its GPU's model, in the
-    order of the chapters; within an experiment ours first, then the newest.
+    """(experiment, GPU model, evidence) of all records and published figures, in the order of the chapters;
+    within an experiment records first, then the newest figures.
     """
     from warplab.evidence.catalogue import experiments
 
@@ -37,6 +37,6 @@ def known(results: Path = RESULTS) -> list[tuple[Experiment, str, Evidence]]:
 
 
 def sheets(name: str) -> list[specs.Spec]:
-    """The registry's devices of a model, the modules before the cards: two for "H100"."""
+    """The registry's devices of a GPU model, such as two for "H100", PCIe cards last."""
     found = [spec for spec in map(specs.get, specs.names()) if model(spec.name) == name]
     return sorted(found, key=lambda spec: spec.form_factor == "PCIe")

@@ -1,5 +1,5 @@
-"""Taking a record: run an experiment's cases here and note on what. Asks nvidia-smi for
-driver and clocks, where there is one.
+"""Takes a record: runs an experiment's cases on this machine, and notes device, driver and clocks (by
+nvidia-smi, if there is one).
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from warplab.hardware.device import processor
 
 
 def run(experiment: Experiment, where: str, seconds: float = 0.5) -> list[Point]:
-    """Time every case of an experiment on "cuda" or "cpu", one after the other;
-    ``seconds`` is the most for one case.
-    """
+    """Time every case of an experiment on "cuda" or "cpu"; ``seconds`` is the limit for one case."""
     import torch
 
     timer = Timer(where, seconds)
@@ -54,7 +52,7 @@ def take(experiment: Experiment, where: str, seconds: float = 0.5) -> Record:
 
 
 def device_name(where: str) -> str:
-    """ "NVIDIA H200", or the processor's name."""
+    """The name of the GPU, such as "NVIDIA H200", or of the processor for "cpu"."""
     if where == "cpu":
         return processor()
     import torch
@@ -63,7 +61,7 @@ def device_name(where: str) -> str:
 
 
 def commit() -> str:
-    """The course's commit: WARPLAB_COMMIT, else what git says, else "unknown"."""
+    """The course's commit: WARPLAB_COMMIT, else git's answer, else "unknown"."""
     if os.environ.get("WARPLAB_COMMIT"):
         return os.environ["WARPLAB_COMMIT"]
     return _ask(["git", "-C", os.path.dirname(__file__), "rev-parse", "HEAD"]) or "unknown"

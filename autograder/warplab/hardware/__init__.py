@@ -1,3 +1,1 @@
-"""Hardware facts: the registry of devices and architectures with sources and prices,
-and the device of this process.
-"""
+"""Hardware: the registry of devices, architectures and prices with sources, and this process's device."""

@@ -1,6 +1,6 @@
-"""Which device kernels run on: a CUDA GPU if this machine has one, else the SIMT engine.
+"""Selects the device for kernels: a CUDA GPU if this machine has one, else the SIMT engine.
 
-Detected without starting CUDA.
+The GPU is detected without initialising CUDA.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ DEFAULT_ARCH = "sm_90"
 
 @dataclass(frozen=True)
 class Device:
-    """Where kernels run: ``kind`` is "cuda" or "simt", ``target`` what they are compiled for."""
+    """The device for kernels: ``kind`` is "cuda" or "simt", ``target`` what kernels are compiled for."""
 
     name: str
     kind: str
@@ -45,11 +45,13 @@ class Device:
 
 
 class DeviceError(RuntimeError):
-    """WARPLAB_DEVICE, WARPLAB_ARCH or WARPLAB_TRITON_ARCH asks for something that is not there."""
+    """WARPLAB_DEVICE, WARPLAB_ARCH or WARPLAB_TRITON_ARCH names something unknown or unavailable, or a GPU
+    is there without the packages that it needs.
+    """
 
 
 def engine_target() -> Target:
-    """What the engine compiles and counts for, on every machine alike: WARPLAB_ARCH or sm_90."""
+    """The engine's target, the same on every machine: WARPLAB_ARCH or sm_90."""
     return target_in("WARPLAB_ARCH", DEFAULT_ARCH)
 
 
@@ -63,7 +65,7 @@ def target_in(variable: str, default: str) -> Target:
 
 
 def _cuda_present() -> bool:
-    """Whether an NVIDIA GPU and its driver library are there. Looks at files only: a later fork is safe."""
+    """Whether there is an NVIDIA GPU with its driver library. CUDA is not initialised, so a fork is safe."""
     windows = sys.platform == "win32"
     if not (windows or glob.glob("/dev/nvidia[0-9]*") or os.path.exists("/dev/dxg")):  # dxg: WSL2
         return False
@@ -76,10 +78,10 @@ def _cuda_present() -> bool:
 
 @functools.cache
 def device() -> Device:
-    """The device of this process. ``WARPLAB_DEVICE=simt|cuda`` forces one.
+    """The device of this process. The environment variable ``WARPLAB_DEVICE=simt|cuda`` forces one.
 
-    Raises DeviceError when cuda is forced and there is none, or the value is neither, or there is a GPU
-    and what compiles for it is not installed.
+    Raises DeviceError if the variable has another value, if it is "cuda" and there is no GPU, or if there is
+    a GPU and the packages that it needs are not installed.
     """
     wanted = os.environ.get("WARPLAB_DEVICE", "")
     if wanted not in ("", "simt", "cuda"):
@@ -94,7 +96,7 @@ def device() -> Device:
         return Device("warplab SIMT engine", "simt", engine_target())
     if packages.missing("cuda"):
         raise DeviceError(
-            "this machine has an NVIDIA GPU, but what kernels on it need is not installed. Run "
+            "this machine has an NVIDIA GPU, but the packages for kernels on it are not installed. Run "
             f"{packages.command('cuda')} (in a terminal without the %), or set WARPLAB_DEVICE=simt before "
             "`import warplab` to use the SIMT engine"
         )
@@ -103,7 +105,7 @@ def device() -> Device:
 
 
 def _gpu() -> tuple[str, str]:
-    """Name and architecture of GPU 0 through NVML, which does not create a CUDA context."""
+    """(name, architecture) of GPU 0, by NVML, which does not create a CUDA context."""
     from cuda.bindings import nvml  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
 
     nvml.init_v2()

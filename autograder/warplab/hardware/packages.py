@@ -1,4 +1,4 @@
-"""Packages that a student's first install leaves out, and the command that brings them."""
+"""Packages that a student's first install leaves out, and the command that installs them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shutil
 from importlib.metadata import PackageNotFoundError, requires
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# what each is, and its package where warplab is on the path and not installed
+# extra -> (its name in messages, the package to install if warplab itself is not installed)
 LATER = {
     "torch": ("PyTorch", "torch"),
     "triton": ("Triton", "triton"),
@@ -17,9 +17,9 @@ LATER = {
 
 
 def needs(*extras: str) -> None:
-    """Raise ModuleNotFoundError, with the command that installs them, where some of ``extras`` are missing.
+    """Raise ModuleNotFoundError, with the command to install them, if some of ``extras`` are missing.
 
-    Each is a key of LATER, and so an extra of the package warplab.
+    Each is a key of LATER, which are extras of the package warplab.
     """
     if absent := [extra for extra in extras if missing(extra)]:
         raise ModuleNotFoundError(
@@ -31,13 +31,13 @@ def needs(*extras: str) -> None:
 
 
 def asked_for(code: str) -> list[str]:
-    """The extras for which some code calls ``needs``, such as a notebook's."""
+    """The extras for which ``code``, such as a notebook's, calls ``needs``."""
     calls = re.findall(r"^\s*needs\((.*?)\)", code, re.MULTILINE)
     return list(dict.fromkeys(re.findall(r'"(\w+)"', " ".join(calls))))
 
 
 def missing(extra: str) -> bool:
-    """Whether what the extra brings is not to be had here, from whatever source."""
+    """Whether the library of an extra cannot be found, however it may have been installed."""
     if extra != "cuda":
         return importlib.util.find_spec(extra) is None
     from cuda.bindings import nvrtc  # pyright: ignore[reportAttributeAccessIssue] - compiled, no stubs
@@ -51,7 +51,7 @@ def missing(extra: str) -> bool:
 
 
 def command(*extras: str) -> str:
-    """For a notebook's cell. The versions are those that warplab's package names."""
+    """The command for a notebook's cell that installs ``extras``, in the versions of warplab's package."""
     try:
         lines = requires("warplab") or []
     except PackageNotFoundError:  # a checkout on the path

@@ -1,4 +1,4 @@
-"""The price registry: what a card costs an hour, each price with its source and the day it was seen.
+"""The price registry: what a card costs an hour, each price with its source and the day it was read.
 
     prices.offers("h100-sxm")                 # on demand, cheapest first
     prices.get("aws-p5").hourly, .gpu_hour    # 55.04 dollars an hour for eight cards, 6.88 for one
@@ -22,9 +22,9 @@ ON_DEMAND, SPOT = "on demand", "spot"
 
 @dataclass(frozen=True)
 class Offer:
-    """A machine of `gpus` cards for `hourly` dollars.
+    """A machine with `gpus` cards for `hourly` dollars an hour.
 
-    `device`: its card's key in the hardware registry, "" for a variant that is not there.
+    `device`: the card's key in the hardware registry, "" for a variant that is not there.
     """
 
     key: str
@@ -43,11 +43,11 @@ class Offer:
 
     @property
     def gpu_hour(self) -> float:
-        """Dollars an hour for one card, though one card alone may not be for rent."""
+        """Dollars an hour for one card, even if single cards are not for rent."""
         return self.hourly / self.gpus
 
     def origin(self) -> str:
-        """One line: who asks the price, who wrote it down and when."""
+        """One line: the provider, the document with the price, and the day it was read."""
         where = " ".join(filter(None, (self.provider, self.instance, self.region, self.market)))
         return f"{where}; {self.source.publisher}: {self.source.title}; seen {self.seen}"
 
@@ -72,7 +72,7 @@ def every() -> dict[str, Offer]:
 
 
 def get(key: str) -> Offer:
-    """One offer. Raises KeyError, naming those that there are."""
+    """One offer. Raises KeyError, which lists all keys."""
     if key not in every():
         raise KeyError(f"no offer '{key}' in {specs.root()}; there are {', '.join(every())}")
     return every()[key]
@@ -102,12 +102,12 @@ def purchase(device: str) -> Purchase | None:
 
 
 def electricity() -> float:
-    """Dollars for a kWh: an assumption, not a source."""
+    """Dollars for a kWh; an assumption, not from a source."""
     return specs.load(path())["electricity"]["dollars_per_kwh"]
 
 
 def path() -> Path:
-    """The file of what belongs to no card: offers of variants without a file, and electricity."""
+    """The file with prices that belong to no card: offers of variants without a file, and electricity."""
     return specs.root() / "common" / "prices.yml"
 
 

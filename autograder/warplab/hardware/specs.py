@@ -1,4 +1,4 @@
-"""The hardware registry: what a device is, every number with its unit, its source and the day it was checked.
+"""The hardware registry: facts about devices, with units, sources and the days on which they were checked.
 
     spec = specs.get("h100-sxm")
     spec["memory_bandwidth"].value, .unit     3.35, "TB/s"
@@ -8,8 +8,8 @@
     specs.for_arch("sm_90")["max_threads_per_sm"].value
     specs.reported("Tesla T4")                "t4"
 
-The facts are data (registry/: one file a device, arch/ for what a compute capability fixes, common/ for what
-several files share). A fact that could not be sourced is absent, and asking for it says so. It needs PyYAML.
+The facts are in YAML files (registry/: one file a device, arch/ for a compute capability, common/ for what
+several files share). A fact without a source is left out, and asking for it raises SpecError.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-#: What one unit is in base units: operations, bytes, bits, hertz, watts. GB is decimal, GiB binary.
+#: unit -> its size in base units: operations, bytes, bits, hertz, watts. GB is decimal, GiB binary.
 UNITS = {
     "": 1, "TFLOP/s": 1e12, "TOP/s": 1e12, "FLOP/B": 1, "OP/B": 1,
     "B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "GB": 1e9,
@@ -34,7 +34,7 @@ UNITS = {
 
 
 class SpecError(KeyError):
-    """A device, an architecture or a fact that the registry does not hold; one line for the reader."""
+    """The registry does not have a device, an architecture or a fact; the message is one line."""
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -88,7 +88,10 @@ class Fact:
         return tuple(dict.fromkeys(source for fact in self.inputs for source in fact.sources))
 
     def to(self, unit: str) -> Fact:
-        """The same fact in another unit of its kind, to four digits: 85045477376 B -> 79.2 GiB."""
+        """The fact in another unit of the same kind, to four digits: 85045477376 B -> 79.2 GiB.
+
+        Raises SpecError for a unit of another kind.
+        """
         if unit not in UNITS or unit.lstrip("KMGTi") != self.unit.lstrip("KMGTi"):
             raise SpecError(f"{self.device} {self.name} is in '{self.unit}' and cannot be shown in '{unit}'")
         return replace(self, value=self.si / UNITS[unit], unit=unit, digits=4)
@@ -104,7 +107,7 @@ class Fact:
         return f"{value} {self.unit}".rstrip()
 
     def qualities(self) -> list[str]:
-        """What must be said beside the number: peak or measured, format, dense or sparse, form factor."""
+        """The qualifications of the number: peak or measured, format, dense or sparse, form factor."""
         sparsity = {True: "dense", False: "with 2:4 sparsity", None: ""}[self.dense]
         return [
             q
@@ -118,11 +121,11 @@ class Fact:
         ]
 
     def long_text(self) -> str:
-        """The value with all that a careful reader wants said, "989.4 TFLOP/s (peak, BF16, dense, SXM5)"."""
+        """The value with its qualifications: "989.4 TFLOP/s (peak, BF16, dense, SXM5)"."""
         return f"{self.text()} ({', '.join(self.qualities())})" if self.qualities() else self.text()
 
     def origin(self) -> str:
-        """One line: where the number comes from and when that was checked."""
+        """One line: the number's source or formula, and the day it was checked."""
         if self.source:
             where = f"{self.source.publisher}: {self.source.title}" + (f", {self.at}" if self.at else "")
         else:
@@ -142,7 +145,7 @@ class Spec(Mapping):
     form_factor: str
     arch: str
     year: int | None
-    reported_as: tuple[str, ...]  # what drivers call it
+    reported_as: tuple[str, ...]  # its names in drivers
     facts: dict[str, Fact] = field(repr=False)
     omitted: dict[str, str] = field(repr=False)
 
@@ -172,7 +175,7 @@ def names(kind: str | None = None) -> list[str]:
 
 
 def archs() -> list[str]:
-    """Every architecture that has limits on record: sm_70, sm_75 ... by compute capability."""
+    """Every architecture in the registry: sm_70, sm_75 ... by compute capability."""
     return sorted((path.stem for path in (root() / "arch").glob("*.yml")), key=lambda arch: int(arch[3:]))
 
 
@@ -187,7 +190,7 @@ def get(name: str) -> Spec:
 
 @functools.cache
 def for_arch(arch: str) -> Spec:
-    """What a compute capability fixes ("sm_90", also "sm_90a"). Raises SpecError, with the nearest names."""
+    """The facts of a compute capability ("sm_90" or "sm_90a"). Raises SpecError, with the nearest names."""
     path = root() / "arch" / f"{arch.rstrip('af')}.yml"
     if not arch:
         raise SpecError("this needs a device that CUDA runs on, such as h100-sxm, rtx-4090 or t4")
@@ -200,13 +203,13 @@ def for_arch(arch: str) -> Spec:
 
 @functools.cache
 def reported(name: str) -> str | None:
-    """The key of the device that its driver calls `name` ("NVIDIA H200"); None if nothing is known of it."""
+    """The key of the device whose driver reports `name` ("NVIDIA H200"); None if the registry has none."""
     return next((key for key in names() if name in get(key).reported_as), None)
 
 
 @functools.cache
 def sources() -> dict[str, Source]:
-    """Every document of the registry by its key: the shared ones, then each file's own."""
+    """All documents of the registry by key: the shared ones, then those of single files."""
     every = dict(shared_sources())
     for path in [*map(path_of, names()), *sorted((root() / "arch").glob("*.yml"))]:
         every |= {key: source(key, path) for key in load(path).get("sources", {})}
@@ -215,12 +218,12 @@ def sources() -> dict[str, Source]:
 
 @functools.cache
 def shared_sources() -> dict[str, Source]:
-    """The documents that several files name: registry/common/sources.yml."""
+    """The documents that several files use: registry/common/sources.yml."""
     return {key: Source(key, **entry) for key, entry in load(root() / "common" / "sources.yml").items()}
 
 
 def source(key: str, path: Path) -> Source:
-    """The document that the registry file at `path` calls `key`, its own or a shared one; or SpecError."""
+    """The document `key` of the registry file at `path`, its own or a shared one. Raises SpecError."""
     own = load(path).get("sources", {})
     if key in own:
         return Source(key, **own[key])
@@ -244,12 +247,12 @@ def path_of(name: str) -> Path:
 
 @functools.cache
 def load(path: Path) -> dict:
-    """A file of the registry as it stands, read once."""
+    """The content of a registry file, cached."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
 def _read(path: Path) -> Spec:
-    """A device's or an architecture's file; a device also holds its architecture's facts."""
+    """The Spec of a device's or an architecture's file; a device also has its architecture's facts."""
     raw = load(path)
     device = {"device": path.stem, "form_factor": raw.get("form_factor", "")}
     facts = {name: _fact(name, entry, path, device) for name, entry in raw["facts"].items()}
@@ -275,7 +278,7 @@ def _read(path: Path) -> Spec:
 
 def _fact(name: str, entry: dict, path: Path, device: dict) -> Fact:
     raw = load(path)
-    # A fact with a source of its own takes no defaults of the file: page and copy belong to a document.
+    # the file's defaults (such as a page) belong to its default source, so not to a fact with another source
     entry = {**({} if "source" in entry else raw.get("defaults", {})), "checked": raw["checked"], **entry}
     meaning = labels()[name]
     return Fact(
@@ -294,7 +297,7 @@ def _nearest(name: str, known: Mapping | list[str]) -> str:
 
 
 def _grouped(value: int | float, digits: int | None) -> str:
-    # A stored value keeps the digits that its source prints (2.0 stays 2.0); a computed one is cut.
+    # A stored value keeps the digits of its source (2.0 stays 2.0); a computed one is rounded.
     if isinstance(value, int) or digits is None:
         return f"{value:,}"
     return f"{round(value, digits - 1 - math.floor(math.log10(abs(value)))):,.10g}"
@@ -302,7 +305,9 @@ def _grouped(value: int | float, digits: int | None) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """How a fact is computed from others; `compute` works in base units, its docstring is the formula."""
+    """How a fact is computed from others. `compute` works in base units; its docstring is the formula that
+    pages show.
+    """
 
     name: str
     inputs: tuple[str, ...]
@@ -410,7 +415,7 @@ def _per_byte(precision: str) -> str:
     return "OP/B" if precision == "int8" else "FLOP/B"
 
 
-#: In order: a rule may use what an earlier one computed; a stored fact always wins.
+#: Applied in order: a rule may use results of earlier ones; a stored fact is never replaced.
 RULES = [
     *(
         Rule(f"peak_{p}", (f"peak_{p}_sparse",), _rate(p), 4, _half, dense=True)

@@ -1,4 +1,4 @@
-"""A target: the architecture that kernels are compiled for and counted as, and its launch limits."""
+"""Targets: architectures that kernels are compiled and counted for, with their launch limits."""
 
 from __future__ import annotations
 
@@ -12,10 +12,7 @@ BYTES = {"KiB": 1024, "MiB": 1024**2}
 
 @dataclass(frozen=True)
 class LaunchLimits:
-    """What a launch may ask for, from the compute capability's table (CUDA C++ Programming Guide).
-
-    Sizes in bytes.
-    """
+    """The limits of a compute capability (CUDA C++ Programming Guide); sizes of memory in bytes."""
 
     max_threads_per_block: int
     max_block_dim: tuple[int, int, int]
@@ -36,8 +33,7 @@ class LaunchLimits:
 class Target:
     """What kernels are compiled for: ``arch`` ("sm_90"), its ``capability`` (9, 0) and its ``limits``.
 
-    ``gpu`` is the GPU that it stands for: the name of one that is here, else of the architecture's
-    generation.
+    ``gpu``: the name of this machine's GPU, else of the architecture's generation.
     """
 
     arch: str
@@ -48,14 +44,14 @@ class Target:
     @staticmethod
     @functools.cache
     def of(arch: str, gpu: str = "") -> Target:
-        """The target of an architecture's name. Raises SpecError for one that is not in the registry."""
+        """The target of an architecture such as "sm_90". Raises SpecError if it is not in the registry."""
         spec = specs.for_arch(arch)
         number = int(arch.removeprefix("sm_").rstrip("af"))
         return Target(arch, divmod(number, 10), _limits(spec), gpu or spec.short)
 
     @property
     def numba_capability(self) -> tuple[int, int, str]:
-        """The capability as numba compiles for it: from 9.0 on with instructions of this one alone ("a")."""
+        """The capability for numba's compiler: from 9.0 on with "a", for instructions of this one only."""
         return (*self.capability, "a" if self.capability >= (9, 0) else "")
 
 

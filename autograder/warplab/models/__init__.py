@@ -1,6 +1,4 @@
-"""Models: what they weigh and cost in bytes and operations, small ones to run, and
-processes to run them in.
-"""
+"""Models: their bytes and operations, small networks to run, and processes to run them in."""
 
 from importlib import import_module
 
@@ -19,8 +17,8 @@ NETWORKS = (
 
 
 def __getattr__(name: str):
-    """The small networks (``models.Transformer`` ...), imported when first asked for:
-    they need torch, and the rest does not.
+    """The small networks (``models.Transformer`` ...), imported at first use, as they need torch and the rest
+    does not.
     """
     if name not in NETWORKS:
         raise AttributeError(f"module 'warplab.models' has no attribute {name!r}")

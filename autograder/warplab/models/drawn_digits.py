@@ -33,9 +33,9 @@ STROKES = (
 def drawn_digits(rng, count, side=8, classes=10):
     """(pictures, labels): float32 [count, side * side] between 0 (paper) and 1 (ink), and int32 [count].
 
-    rng: a numpy Generator; the same state draws the same pictures. Every picture is its digit shifted,
-    turned, slanted and stretched a little, drawn with a pen of some width, with noise on the paper.
-    The labels are 0 to classes - 1, each drawn equally often, as far as count allows, in random order.
+    rng: a NumPy Generator; the same state draws the same pictures. Every picture is its digit shifted,
+    rotated, sheared and scaled a little, drawn with a pen of random width, with noise added.
+    The labels are 0 to classes - 1, each equally often as far as count allows, in random order.
     """
     labels = rng.permutation(np.arange(count) % classes).astype(np.int32)
     pictures = np.empty((count, side * side), np.float32)
@@ -56,7 +56,7 @@ def drawn_digits(rng, count, side=8, classes=10):
 
 
 def _distance(points, starts, ends):
-    """Of each point to the nearest of the segments from starts to ends."""
+    """The distance of each point to the nearest of the segments from starts to ends."""
     along = ends - starts
     away = points[:, None] - starts
     share = np.clip((away * along).sum(-1) / (along**2).sum(-1), 0, 1)

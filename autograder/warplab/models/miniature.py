@@ -1,19 +1,19 @@
-"""A training run in miniature, for exercises on saving and resuming: plain Python
-numbers, the same bits on every machine.
+"""A tiny training run for exercises on saving and resuming, in plain Python numbers: the same bits on every
+machine.
 """
 
 RATE, MOMENTUM, WARM_UP = 0.05, 0.9, 10
 
 
 def fresh():
-    """The state of a run that has not begun: what must be saved, and nothing else."""
+    """The state of a run that has not begun, which is all that must be saved."""
     return {"step": 0, "w": [0.0, 0.0, 0.0], "m": [0.0, 0.0, 0.0], "rng": 20_261_121}
 
 
 def one_step(state):
-    """One step of training a straight line: returns (new state, loss).
+    """One step of training a linear model: returns (new state, loss).
 
-    The data come from a random number generator whose state is `rng` (Knuth's 64-bit linear congruential
+    The data come from a random number generator with the state `rng` (Knuth's 64-bit linear congruential
     one), the learning rate warms up over the first steps, and the optimiser has a momentum `m`.
     """
     rng, row = state["rng"], []

@@ -1,4 +1,4 @@
-"""What a forward pass computes: the FLOP of its products, and the numbers that everything else writes.
+"""The operations of a forward pass: the FLOP of its products, and the numbers that other operators write.
 
 operations(model, x)         # {"dense layers": 1_234, "attention": 567, "everything else": 89}
 """
@@ -11,8 +11,8 @@ KINDS = {"addmm": "dense layers", "bmm": "attention", "convolution": "convolutio
 
 
 class NumbersWritten(TorchDispatchMode):
-    """Adds up the numbers that operators write which PyTorch's FLOP counter does not know: softmax,
-    GELU, norms, copies. A view writes nothing.
+    """Sums the sizes of the outputs of operators that PyTorch's FLOP counter does not know: softmax, GELU,
+    norms, copies. Views are not counted.
     """
 
     def __init__(self):
@@ -27,9 +27,9 @@ class NumbersWritten(TorchDispatchMode):
 
 
 def operations(model, x):
-    """{kind of product: FLOP, ..., "everything else": one for each number written} of one forward pass.
+    """{kind of product: FLOP, ..., "everything else": numbers written} of one forward pass.
 
-    Products are counted by PyTorch, a multiply-add as two; on a CPU it does not see fused attention.
+    PyTorch counts the products, a multiply-add as two; on a CPU it does not count fused attention.
     """
     with torch.no_grad(), FlopCounterMode(display=False) as products:
         model(x)

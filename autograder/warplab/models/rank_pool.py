@@ -1,12 +1,11 @@
-"""Real processes that stay open between the cells of a page: each holds a rank of one
-torch.distributed group.
+"""Processes that stay open between the cells of a page, each a rank of one torch.distributed group.
 
-    rooms = Ranks(4)
-    rooms.run(lambda x: (dist.get_rank(), x), 7)        # [(0, 7), (1, 7), (2, 7), (3, 7)]
-    rooms.close()
+    ranks = Ranks(4)
+    ranks.run(lambda x: (dist.get_rank(), x), 7)        # [(0, 7), (1, 7), (2, 7), (3, 7)]
+    ranks.close()
 
-torchrun starts a script afresh every time, and each of its processes imports torch.
-Here one process imports it and forks the ranks.
+torchrun starts new processes for every script, and each of them imports torch. Here one process imports it
+and forks the ranks.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 import torch
-from numba import cloudpickle  # a function of a page has no module to be found in, so it travels as code
+from numba import cloudpickle  # pickles functions of a page by value, as they are in no importable module
 
 PRELOAD = [
     "torch._dynamo",
@@ -32,18 +31,16 @@ PRELOAD = [
     "warplab.models.networks",
     "warplab.models.rank_pool",
 ]  # fully_shard imports the first
-PATIENCE_S = (
-    120.0  # for an order; a collective whose partner never comes gives up a little earlier, in its rank
-)
+PATIENCE_S = 120.0  # for a call; a collective without its partners times out a little earlier, in its rank
 
 
 class RankError(RuntimeError):
-    """A rank raised, ended or did not answer in time. Its group is closed; open another."""
+    """A rank raised an error, ended or did not answer in time. The group is closed; open another."""
 
 
 class Ranks:
-    """`count` processes in one torch.distributed group, over NCCL if each can have a
-    GPU and over gloo on the loopback if not. patience: seconds that an order may take.
+    """`count` processes in one torch.distributed group, over NCCL if there is a GPU for each, else over gloo
+    on the loopback interface. patience: seconds that a call may take.
     """
 
     def __init__(self, count: int, patience: float = PATIENCE_S):
@@ -67,11 +64,10 @@ class Ranks:
             self._processes.append(process)
 
     def run(self, function, *arguments) -> list:
-        """Call `function(*arguments)` in every rank at once; what each returned, by
-        rank, with tensors on the CPU.
+        """Call `function(*arguments)` in all ranks; returns their results by rank, with tensors on the CPU.
 
-        Tensors among the arguments arrive on the rank's own device. RankError, naming
-        the rank, if one raises or does not answer.
+        Tensors among the arguments are copied to each rank's own device. Raises RankError, with the rank, if
+        one raises an error or does not answer in time.
         """
         if not self._ends:
             raise RankError("these ranks are closed; open others with Ranks(count)")
@@ -105,9 +101,9 @@ class Ranks:
         return [torch.load(io.BytesIO(data), map_location="cpu", weights_only=False) for data in answers]
 
     def close(self):
-        """End the processes. A group that nobody closes ends with the process that opened it."""
+        """End the processes. An open group also ends with the process that opened it."""
         for process in self._processes:
-            # nothing to save, and a rank that hangs in a library does not answer a polite request
+            # killed, because a rank that hangs in a library would not react to SIGTERM
             process.kill()
         for process in self._processes:
             process.join()
@@ -124,7 +120,7 @@ def _packed(value):
 
 
 def _serve(pipe, meeting, backend, rank, count, patience):
-    """One rank: join the group, then obey orders until the other end of the pipe closes."""
+    """The process of one rank: joins the group, then serves calls until the pipe is closed."""
     import warnings
 
     import torch.distributed as dist

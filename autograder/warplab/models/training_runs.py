@@ -1,7 +1,7 @@
-"""The runs of the capstone in float64: what a network's losses and weights are, step by step.
+"""The training run of the capstone in float64: the network's losses and weights, step by step.
 
-Written out in NumPy, so that each line can be read beside the kernel that does it; a test holds them to
-PyTorch's own run in float64, with its autograd and its AdamW.
+It is written in NumPy, so that each line can be compared with the kernel that does it; a test compares it
+with PyTorch's run in float64, by its autograd and its AdamW.
 """
 
 import functools
@@ -13,13 +13,13 @@ WEIGHTS = ("w1", "b1", "w2", "b2")
 
 
 def batch_of(step, batch, pictures):
-    """The rows of the pictures that step number `step` trains on; a rest that fills no batch is left out."""
+    """The rows of the pictures for step number `step`; a last incomplete batch is left out."""
     first = step % (pictures // batch) * batch
     return slice(first, first + batch)
 
 
 def mlp_start(rng, pixels, hidden, classes):
-    """Weights to begin with, float32: w1 [pixels, hidden], b1, w2 [hidden, classes], b2."""
+    """Initial weights, float32: w1 [pixels, hidden], b1, w2 [hidden, classes], b2."""
     return {
         "w1": (rng.normal(size=(pixels, hidden)) * np.sqrt(2 / pixels)).astype(np.float32),
         "b1": (0.1 * rng.normal(size=hidden)).astype(np.float32),
@@ -29,7 +29,7 @@ def mlp_start(rng, pixels, hidden, classes):
 
 
 def below(x):
-    """P(x), the normal distribution function, by which a GELU weighs x: exact to float64's last places."""
+    """P(x), the normal distribution function, which is the factor of x in GELU; accurate in float64."""
     return np.vectorize(math.erfc, otypes=[float])(-x / math.sqrt(2)) / 2
 
 
@@ -50,14 +50,14 @@ def gelu_slope(x):
 
 
 def mlp_scores(images, w1, b1, w2, b2):
-    """(before, hidden, scores) of some pictures: images @ w1 + b1, gelu of that, and hidden @ w2 + b2."""
+    """(before, hidden, scores) of a batch: images @ w1 + b1, gelu of that, and hidden @ w2 + b2."""
     before = images @ w1 + b1
     hidden = gelu(before)
     return before, hidden, hidden @ w2 + b2
 
 
 def cross_entropy(scores, labels):
-    """(mean loss, gradient by the scores) of a softmax over each row of the scores."""
+    """(mean loss, gradient with respect to the scores) of a softmax over each row of the scores."""
     rows = np.arange(len(labels))
     shifted = scores - scores.max(axis=1, keepdims=True)
     chances = np.exp(shifted)
@@ -69,7 +69,7 @@ def cross_entropy(scores, labels):
 
 
 def mlp_gradients(images, labels, w1, b1, w2, b2):
-    """(loss, gradients by w1, b1, w2, b2) of one batch."""
+    """(loss, gradients with respect to w1, b1, w2, b2) of one batch."""
     before, hidden, scores = mlp_scores(images, w1, b1, w2, b2)
     loss, by_scores = cross_entropy(scores, labels)
     by_before = by_scores @ w2.T * gelu_slope(before)
@@ -107,7 +107,7 @@ def mlp_run(inputs):
 
 
 TIMED = {"batch": 128, "steps": 128, "rate": 2e-2, "beta1": 0.9, "beta2": 0.99, "eps": 1e-8, "decay": 0.1}
-"""The numbers of a run that is timed beside torch's; its arrays are fresh every time."""
+"""The hyperparameters of a run that is timed beside torch's."""
 
 
 def torch_mlp(images, labels, *weights, batch, steps, rate, beta1, beta2, eps, decay):
@@ -132,7 +132,10 @@ def torch_mlp(images, labels, *weights, batch, steps, rate, beta1, beta2, eps, d
 
 
 def torch_step(images, labels, weights, moments, step, *hyper):
-    """One step on PyTorch's tensors, in place, whole as torch.compile takes it; step: a tensor. The loss."""
+    """One training step on PyTorch's tensors, in place, written for torch.compile; returns the loss.
+
+    step: a tensor, so that its value does not lead to a new compilation.
+    """
     import torch
     from torch.nn import functional
 
@@ -145,7 +148,7 @@ def torch_step(images, labels, weights, moments, step, *hyper):
 
 
 def torch_mlp_steps(one_step, images, labels, *weights, batch, steps, **hyper):
-    """(losses, the four weights) of mlp_run by `one_step`, torch_step or what torch.compile makes of it."""
+    """(losses, the four weights) of mlp_run by `one_step`, which is torch_step or its compiled version."""
     import torch
 
     weights = [weight.clone() for weight in weights]
@@ -159,17 +162,17 @@ def torch_mlp_steps(one_step, images, labels, *weights, batch, steps, **hyper):
 
 @functools.cache
 def compiled_step():
-    """torch_step by torch.compile, which writes its kernels at the first call."""
+    """torch_step compiled by torch.compile, at the first call."""
     import torch
 
     return torch.compile(torch_step, fullgraph=True)
 
 
 def torch_mlp_compiled(images, labels, *weights):
-    """The same run with a step that torch.compile has made kernels of, with the numbers of TIMED."""
+    """mlp_run by the compiled step, with the hyperparameters of TIMED."""
     return torch_mlp_steps(compiled_step(), images, labels, *weights, **TIMED)
 
 
 def torch_mlp_timed(images, labels, *weights):
-    """torch_mlp() with the numbers of TIMED: what a timed row is compared with."""
+    """torch_mlp() with the hyperparameters of TIMED, with which a timed row is compared."""
     return torch_mlp(images, labels, *weights, **TIMED)

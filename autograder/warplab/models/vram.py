@@ -1,17 +1,13 @@
-"""What lies on the desk: bytes of training and inference, derived, and the bytes that a
-forward pass really keeps, counted.
+"""Memory of training and inference in bytes: derived by formulas, and counted for a real forward pass.
 
-    vram.training_bytes(7e9, "mixed, Adam")                 # {"weights": 14e9, "gradients": 14e9, ...}: 112e9
-                                                            # in all
-    vram.activation_bytes(32, 4096, 32, tokens=2048)        # 8.6e9: what 32 transformer blocks keep for the
-                                                            # backward pass
-    vram.kv_cache_bytes(32, 4096, tokens=2048)              # 1.07e9
-    with vram.saving(model) as kept:                        # any torch model, on any device
+    vram.training_bytes(7e9, "mixed, Adam")              # {"weights": 14e9, ...}: 112e9 in all
+    vram.activation_bytes(32, 4096, 32, tokens=2048)     # 8.6e9, which 32 blocks keep for the backward pass
+    vram.kv_cache_bytes(32, 4096, tokens=2048)           # 1.07e9
+    with vram.saving(model) as kept:                     # any torch model, on any device
         loss = model(x).sum()
     kept.bytes
 
-Sizes are in bytes, never in binary units; `number` is the bytes of one number (4 for
-FP32, 2 for BF16 and FP16).
+Sizes are in bytes; `number` is the bytes of one number (4 for FP32, 2 for BF16 and FP16).
 """
 
 from __future__ import annotations
@@ -19,9 +15,9 @@ from __future__ import annotations
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-#: Bytes a parameter of the state that a training step keeps, by recipe. "mixed, Adam"
-#: is the 2 + 2 + 12 of ZeRO (Rajbhandari et al. 2020,
-#: section 3.1); "8-bit" stores both moments in a byte each (Dettmers et al. 2022), scales left out.
+#: Bytes a parameter of the state that training keeps, by recipe. "mixed, Adam" is the 2 + 2 + 12 of ZeRO
+#: (Rajbhandari et al. 2020, section 3.1); "8-bit" keeps each moment in a byte (Dettmers et al. 2022), without
+#: its scales.
 RECIPES: dict[str, dict[str, float]] = {
     "FP32, Adam": {"weights": 4, "gradients": 4, "first moment": 4, "second moment": 4},
     "mixed, Adam": {"weights": 2, "gradients": 2, "FP32 weights": 4, "first moment": 4, "second moment": 4},
@@ -38,8 +34,8 @@ RECIPES: dict[str, dict[str, float]] = {
 
 
 def training_bytes(parameters: float, recipe: str = "mixed, Adam") -> dict[str, float]:
-    """Bytes of each part of the state that training keeps, activations not included.
-    Raises KeyError, naming the recipes.
+    """Bytes of each part of the state that training keeps, without activations. Raises KeyError, which lists
+    the recipes.
     """
     if recipe not in RECIPES:
         raise KeyError(f"no recipe '{recipe}'; there are {', '.join(RECIPES)}")
@@ -47,11 +43,10 @@ def training_bytes(parameters: float, recipe: str = "mixed, Adam") -> dict[str, 
 
 
 def zero_bytes(parameters: float, ranks: int, stage: int, recipe: str = "mixed, Adam") -> dict[str, float]:
-    """Bytes of each part of the state on each of `ranks` GPUs under ZeRO (Rajbhandari
-    et al. 2020, section 5).
+    """Bytes of each part of the state on each of `ranks` GPUs with ZeRO (Rajbhandari et al. 2020, section 5).
 
-    Stage 0 keeps a full copy everywhere. 1 shards what only the optimizer uses, 2 the
-    gradients as well, 3 the weights too.
+    Stage 0 keeps a full copy on every GPU, 1 shards the optimizer's state, 2 also the gradients, 3 also the
+    weights. Raises ValueError for another stage.
     """
     if stage not in range(4):
         raise ValueError(f"ZeRO has stages 0 to 3, not {stage}")
@@ -63,11 +58,11 @@ def zero_bytes(parameters: float, ranks: int, stage: int, recipe: str = "mixed, 
 
 
 def adapter_bytes(parameters: float, adapters: float, number: float) -> dict[str, float]:
-    """Bytes of training adapters beside frozen weights of `number` bytes (0.5 for 4
-    bits, quantisation scales left out).
+    """Bytes of training adapters with frozen weights of `number` bytes each (0.5 for 4 bits, without the
+    scales of quantisation).
 
-    The `adapters` trainable parameters are trained with mixed-precision Adam (LoRA, Hu
-    et al. 2021; QLoRA, Dettmers et al. 2023).
+    The `adapters` trainable parameters are trained with mixed-precision Adam (LoRA, Hu et al. 2021; QLoRA,
+    Dettmers et al. 2023).
     """
     return {"frozen weights": parameters * number, "adapters": sum(training_bytes(adapters).values())}
 
@@ -84,17 +79,16 @@ def activation_bytes(
     dropout: bool = False,
     segments: int | None = None,
 ) -> float:
-    """Bytes that `layers` transformer blocks (models.Block) keep for the backward pass, at most at one time.
+    """The peak of bytes that `layers` transformer blocks (models.Block) keep for the backward pass.
 
     A block keeps 16 arrays of batch x tokens x width: its input, both norms' outputs, queries, keys, values,
-    the mixed values, the first sum, and four each before and after GELU. `fused=False` keeps the heads x
-    tokens x tokens weights of attention as well. Dropout adds masks of a byte a number. In 16 bits, unfused
-    and with dropout that is sbh(34 + 5as/h), equation 2 of Korthikanti et al.
-    2022. Left out: statistics of the norms and of softmax, a mask shared by all heads;
-    below 2 % for widths from 256 on.
+    the mixed values, the first sum, and four each before and after GELU. `fused=False` also keeps attention's
+    heads x tokens x tokens weights. Dropout adds masks of a byte a number. In 16 bits, unfused and with
+    dropout, that is sbh(34 + 5as/h), equation 2 of Korthikanti et al. 2022. Not included, below 2 % for
+    widths from 256 on: statistics of the norms and of softmax, and a mask shared by all heads.
 
-    segments: checkpoint so many segments; their inputs are kept, and one segment at a
-    time is recomputed. ValueError if above `layers`.
+    segments: the number of checkpointed segments; their inputs are kept, and one segment at a time is
+    recomputed. Raises ValueError if it is not 1 to `layers`.
     """
     rows, scores = batch * tokens * width, batch * heads * tokens**2
     block = rows * (16 * number + 2 * dropout) + (0 if fused else scores * (number + dropout * (1 + number)))
@@ -117,8 +111,8 @@ def kv_cache_bytes(
 
 @dataclass
 class Kept:
-    """Tensors that autograd saved, one for each storage: `tensors` holds (shape when
-    first saved, dtype, bytes) in order.
+    """Tensors that autograd saved, one for each storage: `tensors` has (shape when first saved, dtype, bytes)
+    in order.
     """
 
     tensors: list = field(default_factory=list)
@@ -130,12 +124,12 @@ class Kept:
 
 @contextmanager
 def saving(model=None):
-    """Count what autograd saves inside the `with`: yields a Kept. Each storage counts
-    once, the model's own weights not at all.
+    """Count the tensors that autograd saves inside the `with`: yields a Kept. Each storage counts once, the
+    model's own weights not at all.
 
-    Inputs count, since they must stay for the backward pass; of an input that comes as a part of a larger
-    tensor only that part, since whoever made the tensor holds the rest. A saved part of a result keeps, and
-    counts, the whole result. What a checkpointed segment will recompute is not saved, so it does not count.
+    Inputs count, since they must stay for the backward pass; of an input that is a view of a larger tensor
+    only the view counts, since the rest is not kept by autograd. A saved view of a result keeps, and counts,
+    the whole result. Tensors that a checkpointed segment recomputes are not saved, and do not count.
     """
     import torch
 
@@ -143,8 +137,7 @@ def saving(model=None):
         {p.untyped_storage().data_ptr() for p in (model.parameters() if model is not None else ())},
         Kept(),
     )
-    # address -> first byte, end, place in kept.tensors, and the storage: a freed
-    # address could come back as another's
+    # address -> (first byte, end, index in kept.tensors, the storage, kept so that its address is not reused)
     held: dict = {}
 
     def note(tensor):
@@ -166,7 +159,7 @@ def saving(model=None):
 
 
 def _kept_of_storage(tensor):
-    """(first byte, end) of the tensor's storage that saving the tensor keeps."""
+    """(first byte, end) of the part of the tensor's storage that saving the tensor keeps."""
     if tensor._base is None or not tensor._base.is_leaf:
         return 0, tensor.untyped_storage().nbytes()
     first, item = tensor.storage_offset() * tensor.element_size(), tensor.element_size()

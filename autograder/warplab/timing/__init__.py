@@ -1,1 +1,1 @@
-"""Time: the clocks of host and device, how many samples are enough, and what a set of them says."""
+"""Timing on host and GPU: samples and their statistics, and lower bounds of times from counts."""

@@ -1,8 +1,6 @@
-"""``bench(fn, *args)``: how long a call takes, with enough samples to trust.
+"""``bench(fn, *args)``: the time of a call, by the host's clock, or by CUDA events for kernels on a GPU.
 
-Host clock, or CUDA events where there is CUDA.
-
-A kernel on the SIMT engine is refused: its run time says nothing about a GPU.
+A kernel on the SIMT engine is refused, because its run time says nothing about a GPU.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ HOST_WARM_UP_S, MAX_S, HOST_MIN_SAMPLES, HOST_MAX_SAMPLES = 0.1, 2.0, 10, 200
 class Timing:
     """Times in seconds: ``median``, interquartile range ``iqr``, ``n`` samples. ``clock``: "host" or "cuda".
 
-    On CUDA ``overhead`` is what a sample of nothing takes; ``megahertz``: the lowest and highest SM clock.
+    On a GPU, ``overhead`` is the time of an empty sample, ``megahertz`` the lowest and highest SM clock.
     """
 
     samples: tuple[float, ...] = field(repr=False)
@@ -58,7 +56,7 @@ class Timing:
 
 
 def seconds(value: float) -> str:
-    """A time with three significant digits and a unit that fits: "1.23 ms"."""
+    """A time as text, with three significant digits and a suitable unit: "1.23 ms"."""
     if value == 0:
         return "0 s"
     exponent = min(max(math.floor(math.log10(abs(value)) / 3), -3), 0)
@@ -68,17 +66,18 @@ def seconds(value: float) -> str:
 
 
 class NotTimed(RuntimeError):
-    """The thing cannot be timed here in a way that means something."""
+    """The call cannot be timed meaningfully on this machine."""
 
 
 def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
     """Time ``fn(*args)`` until the median is known to 1 % or ``max_seconds`` have passed.
 
-    A kernel, or a function that is given device arrays, is timed by CUDA events on an idle device with a cold
-    L2 cache, after 10 calls and 1 s of warm-up, 20 to 100 times. Anything else is timed by the host's
-    monotonic clock, after 0.1 s, 10 to 200 times; on a CUDA machine that clock stops only when the device is
-    idle again.
-    Raises NotTimed for a kernel on the SIMT engine: profile() counts it, nothing here can time it.
+    A kernel, or a function called with device arrays, is timed by CUDA events on an idle device with a cold
+    L2 cache, 20 to 100 times, after a warm-up of 10 calls and 1 s. Anything else is timed by the host's
+    monotonic clock, 10 to 200 times, after a warm-up of 0.1 s; with a GPU, each sample ends when the device
+    is idle again.
+
+    Raises NotTimed for a kernel on the SIMT engine, whose work profile() counts.
     """
     cuda_here = device().kind == "cuda"
     kernel = is_launcher(fn)
@@ -107,7 +106,7 @@ def bench(fn, *args, max_seconds: float = MAX_S) -> Timing:
 
 
 def _on_cuda(fn, args, max_seconds: float) -> Timing:
-    """The same on the device's clock (warplab.timing.cuda_timer)."""
+    """``bench`` by the device's clock (warplab.timing.cuda_timer)."""
     cuda.current_context()
 
     def call():

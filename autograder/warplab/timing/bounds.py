@@ -1,19 +1,19 @@
-"""Lower bounds of a launch's time: what it has to do at each level, over the fastest that a device can.
+"""Lower bounds of a launch's time: at each level, the counted work divided by the device's peak rate.
 
-Theory, from counts and data sheets; a launch takes at least as long as the longest. The rates:
+This is theory, from counts and data sheets; a launch takes at least as long as the longest bound. The rates:
 
-- arithmetic: the peak of the unit that does it; of CUDA cores and of special-function units, which make 16
-  results a clock on each SM, at the boost clock;
-- L1 and shared memory: 128 bytes a clock on each SM, 32 banks of 4 bytes (CUDA C++ Programming Guide);
-  that global memory passes these banks is our reading of 46 launches on an H200;
+- arithmetic: the peak of the unit; for CUDA cores and special-function units (16 results a clock on each SM)
+  at the boost clock;
+- L1 and shared memory: 128 bytes a clock on each SM, 32 banks of 4 bytes (CUDA C++ Programming Guide); that
+  global memory passes these banks is our reading of 46 launches on an H200;
 - L2: its bandwidth, for the distinct sectors, each of which must cross it once;
-- HBM: its bandwidth, for what the caches cannot hold back.
+- HBM: its bandwidth, for the bytes that the caches cannot hold.
 
-An SM without a block does nothing, so of 132 SMs 16 blocks use at most 16. If all blocks do the same, some SM
-has ceil(133 / 132) = 2 of 133 of them; counts do not show whether they do, so it has to be said. What the
-launch itself costs is no bound: a full queue hides it. Not bounded, so that the longest bound need not be
-what limits a launch: the issue of instructions, which are machine code's, and the turns that lanes take at
-the address of an atomic.
+An SM without a block does nothing, so 16 blocks use at most 16 of 132 SMs. If all blocks do the same work,
+133 blocks on 132 SMs take as long as two on one SM; counts do not show whether they do, so ``equal`` must be
+given. The launch overhead is not a bound, as a full queue hides it. Two things have no bound here, so the
+longest bound need not be the limit: the issue of instructions (of machine code, which is not counted), and
+the serialisation of lanes at the address of an atomic.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ UNITS = {"half_lanes": "16 bits on CUDA cores", "special": "Special functions"}
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """What a launch has to do at least, whoever counted it.
+    """The counted work of a launch.
 
-    ``flops``: by unit, a registry's peak without "peak_". ``wavefronts``: passes of 128 bytes through L1 and
-    shared memory. ``fetched``, ``written``, ``touched``: bytes of distinct sectors, as in ``Footprint``.
-    ``blocks``: thread blocks of the grid; ``equal``: every one of them does the same work.
+    ``flops``: by unit, named like a peak of the registry without "peak_". ``wavefronts``: passes of 128 bytes
+    through L1 and shared memory. ``fetched``, ``written``, ``touched``: bytes of distinct sectors, as in
+    ``Footprint``. ``blocks``: thread blocks of the grid; ``equal``: all blocks do the same work.
     """
 
     flops: dict[str, float]
@@ -52,9 +52,8 @@ class LaunchWork:
 
     @staticmethod
     def of(profile: Profile, least: Footprint | None = None) -> LaunchWork:
-        """``least``: the distinct sectors, where the profile does not know them.
-
-        Raises ValueError for the profile of a sample without them.
+        """The work of a profiled launch. ``least``: the distinct sectors, needed for the profile of a sample
+        of blocks, which does not have them; raises ValueError without it.
         """
         if not (least := least or profile.footprint):
             sample = "a sample of the blocks does not show which sectors are distinct"
@@ -63,10 +62,7 @@ class LaunchWork:
         return LaunchWork(dict(profile.unit_flops), profile.l1_wavefronts, *moved, blocks)
 
     def at(self, level: str, device: str, warm: bool = False) -> float:
-        """Bytes that must pass ``level``, L1, L2 or the device's own memory, of a device of the registry.
-
-        ``warm``: as in ``bounds``.
-        """
+        """Bytes that must pass a ``level`` (L1, L2 or the device's memory); ``warm``: as in ``bounds``."""
         if level == L1:
             return self.wavefronts * WAVEFRONT
         if level == L2:
@@ -100,21 +96,21 @@ class Bounds:
 
     @property
     def binds(self) -> LevelBound:
-        """The longest: no launch is shorter."""
+        """The longest bound: the launch takes at least as long."""
         return self.bounds[0]
 
     @property
     def at_least(self) -> float:
-        """Seconds, if everything else were hidden behind what binds: the longest bound."""
+        """Seconds if everything overlaps: the longest bound."""
         return self.binds.seconds
 
     @property
     def without_overlap(self) -> float:
-        """Seconds, if nothing overlapped: the sum of all bounds."""
+        """Seconds if nothing overlaps: the sum of all bounds."""
         return sum(bound.seconds for bound in self.bounds)
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """(level, what there is to do, at what rate, time at least) as the table shows them."""
+        """(level, work, rate, least time) as the table shows them."""
         rows = [
             (b.level, f"{b.amount:,.0f} {b.unit}", f"{b.rate / 1e12:,.3g} T{b.unit}/s", seconds(b.seconds))
             for b in self.bounds
@@ -135,12 +131,12 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
 
     ``warm``: the launch is repeated on the same data, so that what fits L2 need not come from HBM again. Else
     it starts with cold caches, and only what it stores may stay in L2.
-    Raises SpecError for an unknown device, TypeError for what is no profile, ValueError for a launch
-    that does nothing that has a bound.
+    Raises SpecError for an unknown device, TypeError for an object that is not a profile, ValueError for a
+    launch without any counted work.
     """
     work = LaunchWork.of(launch) if isinstance(launch, Profile) else launch
     if not isinstance(work, LaunchWork):
-        takes = "what warplab.profile(kernel[grid, block], ...) returns"
+        takes = "the result of warplab.profile(kernel[grid, block], ...)"
         raise TypeError(f"bounds() takes {takes}, and got {type(launch).__name__}")
     spec = specs.get(device)
     sms = spec["sms"].value
@@ -160,12 +156,12 @@ def bounds(launch: Profile | LaunchWork, device: str = "h100-sxm", warm: bool = 
 
 
 def memory_of(spec: specs.Spec) -> str:
-    """What a device's own memory is called: "HBM3", "GDDR6X"."""
+    """The name of a device's own memory: "HBM3", "GDDR6X"."""
     return str(spec["memory_type"].value) if "memory_type" in spec else "memory"
 
 
 def _unit_name(unit: str) -> str:
-    """ "FP32 on CUDA cores", "BF16 on Tensor Cores"."""
+    """A unit's name for the table: "FP32 on CUDA cores", "BF16 on Tensor Cores"."""
     if unit in UNITS:
         return UNITS[unit]
     where = "CUDA cores" if unit in ("fp32", "fp64") else "Tensor Cores"

@@ -1,7 +1,4 @@
-"""One timed call on a CUDA device, by the device's own clock and under the same conditions every time.
-
-Needs a GPU.
-"""
+"""Times one call on a GPU by CUDA events, under the same conditions every time. Needs a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ from warplab.timing.samples import flush_bytes
 
 WARM_UP_S, WARM_UP_CALLS = 1.0, 10
 COPY_BYTES = 512 << 20
-SM_CLOCK = nvml.ClockType(1)  # NVML_CLOCK_SM; its name in Python is another before cuda-bindings 13.5
+SM_CLOCK = nvml.ClockType(1)  # NVML_CLOCK_SM, whose name in Python changed with cuda-bindings 13.5
 
 
 class CudaError(RuntimeError):
@@ -24,9 +21,9 @@ class CudaError(RuntimeError):
 
 
 def checked(result) -> Any:
-    """What a driver call returned beside its status: one value, several as a tuple, or None.
+    """The results of a driver call without its status: a value, a tuple of several, or None.
 
-    Raises CudaError.
+    Raises CudaError if the call failed.
     """
     status, *values = result
     if status != driver.CUresult.CUDA_SUCCESS:
@@ -41,7 +38,7 @@ def cuda_timer() -> CudaTimer:
 
 
 class CudaTimer:
-    """Events around a call on an idle device whose L2 cache holds nothing of the call's data."""
+    """Times calls by events, on an idle device whose L2 cache has been overwritten."""
 
     def __init__(self):
         checked(driver.cuInit(0))
@@ -58,7 +55,7 @@ class CudaTimer:
         self.nvml = nvml.device_get_handle_by_index_v2(0)
 
     def warm_up(self, call: Callable[[], object]) -> None:
-        """At least 10 calls and 1 s."""
+        """Call repeatedly, at least 10 times and for 1 s."""
         calls, start = 0, time.perf_counter()
         while calls < WARM_UP_CALLS or time.perf_counter() - start < WARM_UP_S:
             call()
@@ -66,10 +63,7 @@ class CudaTimer:
             calls += 1
 
     def sample(self, call: Callable[[], object]) -> tuple[float, float]:
-        """(seconds of one call, SM clock in MHz).
-
-        The whole device is waited for, so work on another stream counts too.
-        """
+        """(seconds of one call, SM clock in MHz). Work on any stream counts, as it waits for the device."""
         checked(driver.cuCtxResetPersistingL2Cache())
         checked(driver.cuMemsetD8(self.scratch, 0, self.size))
         checked(driver.cuCtxSynchronize())
@@ -81,18 +75,18 @@ class CudaTimer:
         return checked(driver.cuEventElapsedTime(self.begin, self.end)) / 1e3, self.clock()
 
     def overhead(self) -> float:
-        """Seconds that a sample of nothing takes: the least of 20."""
+        """Seconds of an empty sample: the least of 20."""
         return min(self.sample(lambda: None)[0] for _ in range(20))
 
     def clock(self) -> float:
-        """The SM clock in MHz; 0 where NVML does not tell."""
+        """The SM clock in MHz; 0 if NVML does not give it."""
         try:
             return float(nvml.device_get_clock_info(self.nvml, SM_CLOCK))
         except nvml.NvmlError:
             return 0.0
 
     def bandwidth(self) -> float:
-        """Bytes a second to and from memory: the best of 10 copies of 512 MiB, each read and written."""
+        """Bytes a second to and from memory: the best of 10 copies of 512 MiB, reads and writes counted."""
         source, target = (checked(driver.cuMemAlloc(COPY_BYTES)) for _ in range(2))
         try:
             best = min(

@@ -1,7 +1,4 @@
-"""What a set of timed samples says, and what it does not: medians, their confidence, pairs, floors.
-
-No clock is read here.
-"""
+"""Statistics of timed samples: medians and their confidence intervals, paired samples, plausible minimums."""
 
 from __future__ import annotations
 
@@ -12,16 +9,16 @@ from dataclasses import dataclass
 MIN_SAMPLES, MAX_SAMPLES, PRECISION, MAX_SECONDS = 20, 100, 0.01, 10.0
 CLOCK_SPREAD = 0.05
 MAX_REPEATS = 20  # pairs in one measurement that may be repeated because the clocks moved
-FLOOR_SLACK = 0.9  # measured bandwidth is itself known to some per cent only
+FLOOR_SLACK = 0.9  # the measured bandwidth is itself accurate only to some per cent
 
 
 def interval(samples) -> tuple[float, float, float]:
-    """(low, median, high): the 95 % confidence interval of the median.
+    """(low, median, high): the median and its 95 % confidence interval, from order statistics, which assume
+    no distribution.
 
-    From order statistics, which ask for no distribution.
     The ranks are n / 2 -+ 1.96 sqrt(n) / 2 (normal approximation of the binomial; Conover, Practical
-    Nonparametric Statistics, section 3.2). Below 6 samples the interval is all of them, and says less than
-    that.
+    Nonparametric Statistics, section 3.2). For fewer than 6 samples the interval is their range, which has
+    less than 95 % confidence.
     """
     s, n = sorted(samples), len(samples)
     reach = 1.96 * math.sqrt(n) / 2
@@ -36,29 +33,28 @@ def half_width(samples) -> float:
 
 
 def enough(samples, elapsed: float) -> bool:
-    """Whether to stop: 20 samples at least, 100 at most; in between a median known to 1 %, or 10 s."""
+    """Whether to stop sampling: after 20 samples if the median is known to 1 % or 10 s have passed; after 100
+    samples in any case.
+    """
     if len(samples) < MIN_SAMPLES:
         return False
     return len(samples) >= MAX_SAMPLES or half_width(samples) < PRECISION or elapsed >= MAX_SECONDS
 
 
 def flush_bytes(l2_bytes: int) -> int:
-    """Bytes to write before a sample so that nothing of the last one is left in the L2 cache.
-
-    Twice the cache's size, 256 MiB at least.
-    """
+    """Bytes to write before a sample to overwrite the L2 cache: twice its size, at least 256 MiB."""
     return max(2 * l2_bytes, 256 << 20)
 
 
 def same_clock(first: float, second: float) -> bool:
-    """Whether two clock rates (any unit; 0 where they cannot be read) lie within 5 % of the higher one."""
+    """Whether two clock rates (any unit; 0 if they cannot be read) differ by at most 5 % of the higher."""
     return abs(first - second) <= CLOCK_SPREAD * max(first, second)
 
 
 def below_floor(seconds: float, bytes_read: int, bandwidth: float) -> bool:
     """Whether a time is too short to have read `bytes_read` from memory at `bandwidth` (bytes a second).
 
-    Reads alone: what is written may stay in the L2 cache.
+    Only reads count, as written data may stay in the L2 cache.
     """
     return seconds < FLOOR_SLACK * bytes_read / bandwidth
 
@@ -82,15 +78,16 @@ class Pairs:
 
     @property
     def differ(self) -> bool:
-        """Whether a and b are told apart: 1 lies outside the interval of the ratio.
-
-        Of A against A that happens one time in twenty.
+        """Whether a and b differ significantly: 1 is outside the interval of the ratio. For equal a and b
+        this happens one time in twenty.
         """
         low, _, high = self.ratio
         return not low <= 1 <= high
 
     def counters(self) -> dict[str, float]:
-        """Plain floats for a report. A bound on "time.ratio_low" gives a straddled band the higher points."""
+        """Plain floats for a report. A rubric row bounds "time.ratio_low", so that an interval that includes
+        the bound gets the points.
+        """
         low, median, high = self.ratio
         return {
             "time.seconds": statistics.median(self.a),
@@ -103,15 +100,15 @@ class Pairs:
 
 
 class Unsteady(RuntimeError):
-    """The device's clocks never held still for long enough."""
+    """The device's clocks changed too often to take paired samples."""
 
 
 def paired(sample_a, sample_b, elapsed) -> Pairs:
-    """Take pairs until the median of their ratio is known.
+    """Take pairs of samples until the median of their ratio is known (``enough``).
 
-    sample_a, sample_b: () -> (seconds, clock rate); elapsed: () -> seconds. The order within a pair
-    alternates, so that a drift of the device favours neither. A pair between whose samples the clock moved by
-    more than 5 % is taken again. Raises Unsteady after 20 of those.
+    ``sample_a`` and ``sample_b`` return (seconds, clock rate), ``elapsed`` the seconds since the beginning.
+    The order within a pair alternates, so that a drift of the device favours neither. A pair whose clock
+    rates differ by more than 5 % is repeated; raises Unsteady after 20 of these.
     """
     times: tuple[list[float], list[float]] = ([], [])
     repeated = 0

@@ -1,7 +1,7 @@
-"""What ``triton.autotune`` chooses by on the engine, which has no times: the least time that counts allow.
+"""``triton.autotune`` on the engine, which has no times: it chooses the configuration with the least bound.
 
-A bound is theory, and says nothing about latency, occupancy or spilled registers: the chosen configuration
-may not be the fastest on a GPU. There Triton chooses by the clock.
+A bound is theory, and ignores latency, occupancy and spilled registers, so the chosen configuration may not
+be the fastest on a GPU. With a GPU, Triton measures times as usual.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from warplab.simt.frontends.launch import LaunchContext
 from warplab.simt.profile import summary
 from warplab.timing.bounds import Bounds, LaunchWork, bounds
 
-DEVICE = "a100-sxm"  # of the architecture that Triton compiles for here
-BLOCKS = 8  # of a candidate that run; the counts of a larger grid are scaled
+DEVICE = "a100-sxm"  # a device of the architecture that Triton compiles for on the engine
+BLOCKS = 8  # blocks of a candidate that run; counts of a larger grid are scaled
 
 
 class TunedByBound(UserWarning):
-    """``triton.autotune`` chose by a bound, as there are no times to choose by."""
+    """``triton.autotune`` chose by bounds, because the engine has no times."""
 
 
 def by_bound(launch: Callable[[], None], quantiles=(), **settings) -> list[float]:
-    """Stands in for ``do_bench`` in ``triton.autotune``: the longest bound of a candidate and, for those
-    that are equal in it, the sum of all its bounds, in seconds.
+    """Replaces ``do_bench`` in ``triton.autotune``: returns a candidate's longest bound, and to decide ties
+    the sum of its bounds, in seconds.
     """
-    if not triton_hook.is_recording():  # a task that is checked has said it in its text
+    if not triton_hook.is_recording():  # statements of tasks explain it, so no warning in a check
         warnings.warn(
             "triton.autotune: the SIMT engine has no times, so the configuration is used whose counts allow "
             f"the least time on an {specs.get(DEVICE).short} (warplab.bounds: theory, not a time)",
@@ -42,9 +42,9 @@ def by_bound(launch: Callable[[], None], quantiles=(), **settings) -> list[float
 
 
 def bound_of(launch: Callable[[], None]) -> Bounds | None:
-    """The bounds of a Triton launch on DEVICE, counted on copies of its tensors; None if it does nothing.
+    """The bounds of a Triton launch on DEVICE, counted on copies of its tensors; None if it does no work.
 
-    Of a grid of more than BLOCKS blocks a sample is counted: distinct sectors, too, are an estimate then.
+    Of a grid of more than BLOCKS blocks only a sample runs, and then the distinct sectors are an estimate.
     """
     counters, distinct, target = Counters(), DistinctSectors(), triton_hook.target()
 

@@ -1,4 +1,4 @@
-"""From what a student writes to a launch on the engine: numba's kernels, CUDA C++, and their arguments."""
+"""The languages of kernels (numba, CUDA C++, Triton, PTX): compiling them, passing arguments, launching."""
 
 import os
 

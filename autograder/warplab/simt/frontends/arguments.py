@@ -1,4 +1,4 @@
-"""Kernel arguments, numba's way: each Python value becomes flat parameters (``warplab.simt.abi``)."""
+"""Kernel arguments in numba's convention: each Python value becomes one or more parameters (``simt.abi``)."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from warplab.simt.engine.address_space import AddressSpace, Region, as_bytes
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.torch_hook import array_of, is_tensor, memory_of
 
-HINTS = (cuda.In, cuda.Out)  # an InOut is an Out
+HINTS = (cuda.In, cuda.Out)  # cuda.InOut is a subclass of Out
 
 
 def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
-    """Parameters in order, the regions mapped for host values, and what to call after the launch.
+    """(parameters in order, regions mapped for host values, functions to call after the launch).
 
-    The regions are to be unmapped after the launch. ``extensions`` are numba's: each may replace a type and
-    value, and ask for a call after the launch.
+    The caller unmaps the regions after the launch. ``extensions`` are numba's: each may replace a type and a
+    value, and add a function to call after the launch.
     """
     out: list[bytes] = []
     regions: list[Region] = []
@@ -35,10 +35,10 @@ def flatten(names, argument_types, values, space: AddressSpace, extensions=()):
 
 
 def check_signature(kernel: str, names, declared, values, typeof) -> None:
-    """Raises InvalidLaunch where arrays and numbers have not the types of the kernel's one signature.
+    """Raise InvalidLaunch if arrays and numbers do not have the types of the kernel's only signature.
 
-    numba does not look: it would read an array's bytes as the type, and by the layout, of the signature.
-    typeof(value): numba's type of it.
+    numba does not check this: it would read an array's bytes by the type and the layout in the signature.
+    ``typeof(value)`` returns numba's type of a value.
     """
     if len(declared) != len(values):
         raise InvalidLaunch(f"{len(values)} arguments for a kernel that takes {len(declared)}", kernel=kernel)
@@ -55,7 +55,7 @@ def check_signature(kernel: str, names, declared, values, typeof) -> None:
         else:
             fits = isinstance(ours, types.Array) == isinstance(theirs, types.Array)
         if not fits:
-            instead.append("leave the signature out: numba then compiles for what it is given")
+            instead.append("leave the signature out: numba then compiles for the types of the arguments")
             raise InvalidLaunch(
                 f"argument '{name}' is {theirs}, and the kernel's signature says {ours}",
                 kernel=kernel,
@@ -64,23 +64,23 @@ def check_signature(kernel: str, names, declared, values, typeof) -> None:
 
 
 def _kind(ty):
-    """A key that is equal for two element types whose bytes mean the same, signedness aside."""
+    """A key that is equal for element types with the same representation, signed and unsigned alike."""
     whole = isinstance(ty, types.Integer | types.Boolean)
     return ("whole", getattr(ty, "bitwidth", 8)) if whole else ty
 
 
 def host_array(value, name: str = "") -> np.ndarray | None:
-    """The NumPy view of a host array or CPU torch tensor, sharing memory; None for anything else.
+    """A NumPy view of a host array or a CPU tensor of torch; None for anything else.
 
-    Raises InvalidLaunch for a tensor that no kernel takes here.
+    Raises InvalidLaunch for a tensor that kernels do not take (``torch_hook.refuse``).
     """
     if isinstance(value, np.ndarray):
-        return np.asarray(value)  # a plain view, also of numba's mapped and pinned arrays
+        return np.asarray(value)  # a base-class view, also of numba's mapped and pinned arrays
     return array_of(value, name) if is_tensor(value) else None
 
 
 def mapped(name: str, value, space: AddressSpace) -> tuple[Region, int]:
-    """The region in which a host array or CPU tensor lies while a kernel runs, and its address there."""
+    """(region on which a host array or CPU tensor is mapped while a kernel runs, its address)."""
     array = host_array(value, name)
     assert array is not None
     memory, start = memory_of(value) if is_tensor(value) else (as_bytes(array), 0)
@@ -90,9 +90,8 @@ def mapped(name: str, value, space: AddressSpace) -> tuple[Region, int]:
 
 
 def on_device(name: str, value, space: AddressSpace):
-    """A device array, its address and the region in which it lies, which gets its name; None: an empty one.
-
-    value: any library's; the array is numba's of the same memory.
+    """(numba's device array, address, region) of a library's device array. The region gets the argument's
+    name; it is None for an empty array.
     """
     address = getattr(value, "device_ctypes_pointer", None)
     if address is None:
@@ -111,7 +110,7 @@ def describe(name: str, array) -> str:
     return _described(name, array.dtype, array.shape)
 
 
-@functools.lru_cache(maxsize=1024)  # NumPy takes ten microseconds for a dtype's name
+@functools.lru_cache(maxsize=1024)  # NumPy needs ten microseconds for a dtype's name
 def _described(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> str:
     return f"argument '{name}' ({dtype}[{', '.join(map(str, shape))}])"
 
@@ -139,9 +138,8 @@ def _array(name, value, space, out, regions):
 
 
 def record(name, value, space, out, regions, after):
-    """A record travels as a pointer.
-
-    A host record is copied there, and back into ``value`` by an entry of ``after``.
+    """Append the parameter of a record, which is a pointer. A host record is copied to a new region, and back
+    into ``value`` by a function that is appended to ``after``.
     """
     if hasattr(value, "device_ctypes_pointer"):
         out.append(word(value.device_ctypes_pointer.value or 0))
@@ -163,9 +161,8 @@ def record(name, value, space, out, regions, after):
 
 
 def _hinted(hint) -> Any:
-    """What is passed for ``cuda.In(value)``, ``Out`` or ``InOut``.
-
-    What the kernel writes into an In stays on the device.
+    """The value to pass for ``cuda.In(value)``, ``Out`` or ``InOut``: for ``In`` a copy, because what the
+    kernel writes to it must not reach the host.
     """
     if isinstance(hint, cuda.In) and isinstance(hint.value, np.ndarray | np.void):
         return hint.value.copy()

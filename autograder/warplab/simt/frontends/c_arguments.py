@@ -1,4 +1,4 @@
-"""Kernel arguments, C's way: an array is its pointer, a number the kernel's own type, a record a struct."""
+"""Kernel arguments in C's convention: arrays as pointers, numbers in declared types, records as structs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from warplab.simt.ptx.parser import Param
 #: place(name, value) -> the address at which the kernel finds a host array or a torch tensor.
 Place = Callable[[str, object], int]
 
-#: Floating point of CUDA C++, by the dtype of the same bits.
+#: Floating-point types of CUDA C++ -> dtypes with the same representation.
 _FLOATING = {
     "float": "float32",
     "double": "float64",
@@ -45,8 +45,9 @@ def parameters(
 ) -> list[bytes]:
     """The bytes of each parameter that the PTX declares.
 
-    types: the parameters' C++ types where the mangled name has them (``symbols.parameter_types``).
-    encode: makes tensor maps. Raises InvalidLaunch for a wrong number of arguments, a wrong type or size.
+    ``types``: the parameters' C++ types, if the mangled name has them (``symbols.parameter_types``).
+    ``encode`` makes tensor maps. Raises InvalidLaunch for a wrong number of arguments, or a wrong type or
+    size.
     """
     if len(declared) != len(args):
         raise InvalidLaunch(f"the kernel takes {len(declared)} arguments and got {len(args)}", kernel=kernel)
@@ -75,7 +76,7 @@ def _one(param: Param, value, name: str, place: Place, kernel: str, encode: Enco
 
 
 def _fitting(param: Param, data: bytes, align: int, note: str, name: str, kernel: str) -> bytes:
-    """A parameter's bytes, if they are as many as the kernel wants, and aligned alike."""
+    """A parameter's bytes; raises InvalidLaunch if size or alignment are not those of the kernel's."""
     if len(data) != param.size:
         raise InvalidLaunch(
             f"argument {name} has {len(data)} bytes{note}, and the kernel wants {param.size}",
@@ -93,9 +94,8 @@ def _fitting(param: Param, data: bytes, align: int, note: str, name: str, kernel
 
 
 def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
-    """Refuse an array of one floating-point type for a pointer to another: its numbers would be nonsense.
-
-    An array of integers is taken as raw bits for any pointer.
+    """Refuse an array of one floating-point type for a pointer to another. An array of integers is accepted
+    as raw bits for any pointer.
     """
     pointee, given = _pointee(wanted), _dtype_name(getattr(value, "dtype", ""))
     if pointee in _FLOATING and given in _DTYPES and given != _FLOATING[pointee]:
@@ -111,7 +111,7 @@ def _same_floats(wanted: str, value, name: str, kernel: str) -> None:
 
 @functools.lru_cache
 def _pointee(wanted: str) -> str:
-    """What a C++ type points to, as "float"; "" of other types."""
+    """The type that a C++ pointer type points to, such as "float"; "" for other types."""
     return re.sub(r"\b(const|volatile|__restrict__)\b|[\s*]", "", wanted) if wanted.endswith("*") else ""
 
 
@@ -121,7 +121,7 @@ def _dtype_name(dtype) -> str:
 
 
 def _address(value, name: str, place: Place, kernel: str) -> int | None:
-    """The address of an array on the host or the device, or of a torch tensor; None of anything else."""
+    """The address of an array on the host or the device, or of a torch tensor; None for anything else."""
     if is_tensor(value):  # a view with any strides: C++ sees its first element, as on CUDA
         return place(name, value)
     if isinstance(value, np.ndarray):
@@ -142,8 +142,8 @@ def _address(value, name: str, place: Place, kernel: str) -> int | None:
 def record(value, name: str, place: Place, kernel: str) -> tuple[bytes, int]:
     """(bytes, alignment) of a struct by value: a NumPy record or number, a ctypes.Structure or a dataclass.
 
-    A dataclass says its C types in its annotations (np.float32, np.int32, another dataclass); an array in
-    one of its fields is a pointer in the struct. Raises InvalidLaunch for a field with no C type.
+    The C types of a dataclass are its annotations (np.float32, np.int32, another dataclass); an array in a
+    field is a pointer in the struct. Raises InvalidLaunch for a field without a C type, and other objects.
     """
     if isinstance(value, np.generic):
         packed = value.dtype.names is not None and not value.dtype.isalignedstruct
@@ -161,7 +161,7 @@ def record(value, name: str, place: Place, kernel: str) -> tuple[bytes, int]:
 
 
 def _of_dataclass(value, name: str, place: Place, kernel: str) -> np.void:
-    """An aligned record with the dataclass's fields, laid out as C lays out a struct."""
+    """A record with the dataclass's fields, in the layout of a C struct."""
     types = typing.get_type_hints(type(value))
     fields, contents = [], []
     for field in dataclasses.fields(value):
@@ -177,7 +177,7 @@ def _of_dataclass(value, name: str, place: Place, kernel: str) -> np.void:
             if dtype is None:
                 said = getattr(wanted, "__name__", wanted)
                 raise InvalidLaunch(
-                    f"argument {at} has no type of C: it is annotated as {said}",
+                    f"argument {at} has no C type: it is annotated as {said}",
                     kernel=kernel,
                     hint=f"{field.name}: np.float32, np.int32, ... as the struct has it",
                 )
@@ -189,12 +189,12 @@ def _of_dataclass(value, name: str, place: Place, kernel: str) -> np.void:
 
 
 def _c_type(wanted, content) -> np.dtype | None:
-    """The dtype that an annotation or a value names; int and float of Python's name none of C's."""
+    """The dtype of a field's value or annotation; None for Python's int and float, which are no C types."""
     if isinstance(content, np.generic):
         return content.dtype
     if isinstance(wanted, np.dtype):
         return wanted
     if not isinstance(wanted, type) or wanted in (int, float):
         return None
-    dtype = np.dtype(wanted)  # a class that is no type of C's becomes an object
+    dtype = np.dtype(wanted)  # "object" for a class that is no number
     return dtype if dtype.kind in "biufc" else None

@@ -1,4 +1,4 @@
-"""``%%cuda``: a notebook cell of CUDA C++, whose kernels become names of the notebook."""
+"""``%%cuda``: a notebook cell of CUDA C++, whose kernels become variables of the notebook."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from warplab.simt.frontends.cuda_cpp import CudaKernel
 from warplab.simt.toolchain.nvrtc import CompileError, OverloadedKernel, prepare
 
 MAGIC = "%%cuda"
-_KERNEL = re.compile(r"__global__\b[^;{}]*?\b(\w+)\s*\(")  # also in a source that is not C++ yet
+_KERNEL = re.compile(r"__global__\b[^;{}]*?\b(\w+)\s*\(")  # works in sources that do not compile, too
 _BOUND = re.compile(r"([A-Za-z_]\w*)=")
 
 
 def parted(cell: str) -> tuple[str, str] | None:
-    """(what stands behind ``%%cuda``, the C++ below it) of such a cell, with the cell's own line numbers.
-
-    None of any other cell.
+    """(arguments of ``%%cuda``, the C++ below it, padded to keep line numbers) of a cell with this magic;
+    None for other cells.
     """
     text = cell.lstrip()
     first, _, body = text.partition("\n")
@@ -31,12 +30,12 @@ def parted(cell: str) -> tuple[str, str] | None:
 def bind_kernels(arguments: str, source: str, namespace: MutableMapping[str, Any]) -> None:
     """Compile ``source`` and bind each of its kernels by name in ``namespace``.
 
-    arguments: names for instances of templates: ``scale=scale<float, 16> half=scale<__half, 16>``.
-    After a mistake none of these names is bound, so that no earlier kernel of that name runs in its place.
-    Raises CompileError with the compiler's first message.
+    ``arguments``: names for template instances, as in ``scale=scale<float, 16> half=scale<__half, 16>``.
+    Raises CompileError with the compiler's first message; then none of these names is bound, so that no
+    earlier kernel of that name runs instead.
     """
     prepared = prepare(source, "")
-    set_aside = [name for name, _ in prepared.host]  # a kernel without its __global__ is among them
+    set_aside = [name for name, _ in prepared.host]  # includes kernels whose __global__ was forgotten
     earlier = [name for name in set_aside if isinstance(namespace.get(name), CudaKernel)]
     for name in {*_KERNEL.findall(source), *_BOUND.findall(arguments), *earlier}:
         namespace.pop(name, None)
@@ -47,7 +46,7 @@ def bind_kernels(arguments: str, source: str, namespace: MutableMapping[str, Any
     for name, kernel in {**plain, **instances}.items():
         try:
             kernels[name] = CudaKernel(source, kernel)
-        except OverloadedKernel as error:  # as of a template, one says which
+        except OverloadedKernel as error:  # as for a template, the arguments must say which one is meant
             if name in instances:
                 raise
             refused = error
@@ -62,7 +61,7 @@ def bind_kernels(arguments: str, source: str, namespace: MutableMapping[str, Any
 
 
 def _instances(arguments: str) -> Iterator[tuple[str, str]]:
-    """(name, kernel as C++ names it) of each ``name=kernel<...>``."""
+    """(name, kernel's name in C++) of each ``name=kernel<...>``."""
     found = list(_BOUND.finditer(arguments))
     if arguments and (not found or found[0].start()):
         raise CompileError(f"{MAGIC} takes name=kernel<...>, and got {arguments!r}")
@@ -71,8 +70,8 @@ def _instances(arguments: str) -> Iterator[tuple[str, str]]:
 
 
 def register(shell) -> None:
-    """Give an IPython shell the cell magic."""
-    from IPython.core.error import UsageError  # a student's install has it, warplab alone need not
+    """Add the cell magic to an IPython shell."""
+    from IPython.core.error import UsageError  # imported late: warplab does not require IPython
 
     def cuda(line: str, cell: str) -> None:
         try:

@@ -1,11 +1,11 @@
-"""CUDA C++ kernels from a string or a file, on both devices.
+"""CUDA C++ kernels from a string or a file, on a GPU or on the engine.
 
-``k = cuda_kernel(source, "name")``, then ``k[grid, block](...)`` as in numba. Host code beside the kernel is
-set aside: a whole `.cu` file will do.
+``k = cuda_kernel(source, "name")``, then ``k[grid, block](...)`` as in numba. The source may be a whole `.cu`
+file: its host code is left out.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# cuda.core makes its names when they are asked for.
+# cuda.core defines its names dynamically.
 
 from __future__ import annotations
 
@@ -44,17 +44,18 @@ from warplab.simt.frontends.torch_hook import is_tensor, refuse
 from warplab.simt.ptx.parser import meets_grid_wide, parse
 from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare, text_of
 
-_variables: dict[tuple[str, str, str], dict[tuple, Region]] = {}  # of each source, for all of its kernels
+# (source, path, architecture) -> the variables that all kernels of this source share
+_variables: dict[tuple[str, str, str], dict[tuple, Region]] = {}
 
 
 class CudaKernel:
     """A CUDA C++ kernel; ``kernel[grid, block, stream, shared_bytes, cluster](*args)`` launches it.
 
-    ``cluster``: the blocks of a cluster along each axis, where ``__cluster_dims__`` does not say it. More
-    than 8 of them want ``kernel.non_portable_cluster_size_allowed = True``, as CUDA does.
+    ``cluster``: the blocks of a cluster along each axis, if the kernel has no ``__cluster_dims__``. More than
+    8 blocks need ``kernel.non_portable_cluster_size_allowed = True``, as in CUDA.
 
-    Arrays are passed as pointers, numbers as the parameter's own type, structs as NumPy records, ctypes
-    structures or dataclasses. On CUDA, host arrays are copied there and back.
+    Arrays are passed as pointers, numbers in the parameter's own type, structs as NumPy records, ctypes
+    structures or dataclasses. With a GPU, host arrays are copied there and back.
     """
 
     non_portable_cluster_size_allowed = False
@@ -65,13 +66,13 @@ class CudaKernel:
         self._programs: dict[str, Program] = {}
         arch = engine_target().arch
         try:
-            self.compiled(arch)  # a mistake shows here, not at the first launch
+            self.compiled(arch)  # so that errors are raised here, not at the first launch
         except CompileError:
             alone = prepare(source, name, path, alone=True)
             known = {kernel.rpartition("::")[2] for kernel, _ in alone.kernels}
             if alone.text == self.prepared.text or known.isdisjoint(re.findall(r"\w+", name)):
                 raise
-            self.prepared = alone  # another kernel of the file may be for other times or other machines
+            self.prepared = alone  # other kernels of the file may need another architecture or toolkit
             self.compiled(arch)
 
     def __getitem__(self, configuration):
@@ -88,18 +89,18 @@ class CudaKernel:
             variables = _variables.setdefault((self.source, self.path, arch), {})
             program = self._programs[arch] = translated((ptx,), entry, self.name, SPACE, variables)
             program.shared_arrays = shaped(program.shared_arrays, self.source)
-            for name in self.prepared.initialised:  # PTX does not tell zeros that the author wrote from none
+            for name in self.prepared.initialised:  # PTX has no initialiser for explicit zeros
                 region = program.globals.get(mangled(name, program.module) or "")
                 if region is not None:
                     region.unset = False
         return self._programs[arch]
 
     def symbol(self, name: str) -> Symbol:
-        """The ``__constant__`` or ``__device__`` variable ``name``, to ``get()`` and ``set()``.
+        """The ``__constant__`` or ``__device__`` variable ``name``, with methods ``get()`` and ``set()``.
 
-        All kernels of one source share its variables, and they last as long as the process; on CUDA each
-        instance of a template has its own, and each kernel of a file in which another does not compile.
-        Raises InvalidLaunch where the source has none of that name.
+        All kernels of one source share its variables, which last as long as the process. On a GPU, each
+        template instance has its own, and so has each kernel of a file in which another does not compile.
+        Raises InvalidLaunch if the source has no such variable.
         """
         arch = (device() if device().kind == "cuda" else engine_target()).arch
         ptx, _ = self.compiled(arch)
@@ -124,7 +125,7 @@ class CudaKernel:
 
 
 class Compiled(Protocol):
-    """A kernel of C's convention, from whatever its PTX was made."""
+    """A kernel with C's calling convention, from CUDA C++ or from PTX."""
 
     name: str
     non_portable_cluster_size_allowed: bool
@@ -165,7 +166,7 @@ class ConfiguredKernel:
             self.run_on_engine(args, LaunchContext(engine_target()))
 
     def run_on_engine(self, args, context: LaunchContext) -> Machine:
-        """Run on the SIMT engine and return the machine (profile() reads its program)."""
+        """Run on the SIMT engine and return the machine, which profile() reads."""
         program = self.kernel.program(context.target.arch)
         regions: list[Region] = []
 
@@ -184,12 +185,13 @@ torch_hook.LAUNCHES.append((ConfiguredKernel, "__call__"))
 
 
 def cuda_kernel(source: str | os.PathLike[str], name: str) -> CudaKernel:
-    """Compile CUDA C++ through NVRTC and return the kernel ``name``.
+    """Compile CUDA C++ by NVRTC and return the kernel ``name``.
 
-    source: CUDA C++, or the path of a `.cu` file; its host code (``main``, launches, iostream) is set aside.
-    name: as C++ names it, with namespaces and a template's arguments: ``"tools::scale<float, 16>"``.
-    Raises CompileError with the compiler's first message and the source's own line number. A kernel of this
-    name that the caller had is then unbound, so that no earlier one runs in its place.
+    ``source``: CUDA C++, or the path of a `.cu` file; its host code (``main``, launches, iostream) is left
+    out. ``name``: the kernel's name in C++, with namespaces and template arguments, as in
+    ``"tools::scale<float, 16>"``.
+    Raises CompileError with the compiler's first message and the source's own line number. Then a global
+    variable of the caller with an earlier kernel of this name is deleted, so that it is not run instead.
     """
     try:
         return _cuda_kernel(source, name)
@@ -220,9 +222,8 @@ _FILE = re.compile(r"^\s*\.file\b.*$", re.M)
 
 
 def _on_cuda(ptx: str) -> ObjectCode:
-    """PTX loaded on the GPU, once a process.
-
-    Kernels of one source differ in the file's name alone: they are of one module, and share its variables.
+    """PTX loaded on the GPU, once a process. PTX texts that differ only in the file's name are one module, so
+    that kernels of one source share its variables.
     """
     cuda.current_context()
     module = _FILE.sub("", ptx)
@@ -239,7 +240,7 @@ def _done(result):
 
 
 def _symbol_on_cuda(ptx: str, name: str):
-    """read() and write(data) of a variable of a loaded module."""
+    """(read(), write(data)) for a variable of a loaded module."""
     library = driver.CUlibrary(int(_on_cuda(ptx).handle))
     pointer, size = _done(driver.cuLibraryGetGlobal(library, name.encode()))
 
@@ -254,14 +255,14 @@ def _symbol_on_cuda(ptx: str, name: str):
     return read, write
 
 
-@functools.cache  # reading the text takes a hundred times as long as a launch
+@functools.cache  # parsing takes a hundred times as long as a launch
 def _kernel_on_cuda(ptx: str, entry: str):
-    """The kernel ``entry`` on the GPU, its declared parameters, and whether its blocks must run at once."""
+    """(kernel on the GPU, its declared parameters, whether all its blocks must run at once)."""
     return _on_cuda(ptx).get_kernel(entry), parse(ptx).functions[entry].params, meets_grid_wide(ptx)
 
 
 def _attributes(cluster: tuple[int, ...], together: bool):
-    """What a launch on CUDA says beyond its sizes: whether all blocks run at once, a cluster's blocks."""
+    """The attributes of a launch on a GPU: cooperative if ``together``, and the cluster's dimensions."""
     if together:
         attribute = driver.CUlaunchAttribute()
         attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
@@ -286,7 +287,7 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
             return value.data_ptr()
         array = host_array(value, name)
         there = next((copy for copy, same in copies if same is value), None)
-        if there is None:  # one copy of an array for all arguments that name it, tensor maps among them
+        if there is None:  # an array that several arguments use, also in tensor maps, is copied once
             there = cuda.to_device(array)
             copies.append((there, value))
         return int(there.device_ctypes_pointer.value or 0)
@@ -301,7 +302,7 @@ def _launch_on_cuda(launcher: ConfiguredKernel, args) -> None:
         )
         passed = [np.frombuffer(value, NUMBERS[p.type])[0] for p, value in zip(declared, values, strict=True)]
         launch(core_stream(launcher.stream), config, kernel, *passed)
-    else:  # cuda.core passes numbers and pointers, no structs, and counts a grid in clusters
+    else:  # cuda.core passes no structs, and takes the grid's size in clusters
         kept = [ctypes.create_string_buffer(value, max(len(value), 1)) for value in values]
         pointers = (ctypes.c_void_p * len(kept))(*(ctypes.addressof(one) for one in kept))
         config, function = driver.CUlaunchConfig(), driver.CUfunction(int(kernel.handle))

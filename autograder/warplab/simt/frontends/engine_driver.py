@@ -1,7 +1,7 @@
 """A CUDA driver without a GPU: the ``cu...`` calls for contexts, memory and streams, on the engine's memory.
 
-numba-cuda and numba-cuda-mlir each have a driver module of their own, nearly the same; both get a driver made
-of these calls.
+numba-cuda and numba-cuda-mlir have similar driver modules; the driver of each is replaced by one that
+inherits these calls.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from warplab.simt.engine.address_space import Region
 from warplab.simt.frontends.managed import reserve
 from warplab.simt.frontends.space import SPACE
 
-TOTAL_MEMORY = 8 << 30  # what cuMemGetInfo reports: host memory stands in for the card's
+TOTAL_MEMORY = 8 << 30  # bytes that cuMemGetInfo reports; it is memory of the host
 
-# What numba asks beyond the architecture's limits. The engine has no bus and no watchdog, and it stands for
-# an architecture, not for a card with some number of multiprocessors: a grid that is sized by them comes out
-# small here.
+# Device attributes beyond the architecture's limits. The engine models an architecture, not a card with a
+# number of multiprocessors: it reports one, so a grid whose size depends on that number is small here.
 ATTRIBUTES = {
     "WARP_SIZE": 32,
     "CAN_MAP_HOST_MEMORY": 1,
@@ -37,10 +36,10 @@ ATTRIBUTES = {
     "MANAGED_MEMORY": 1,
     "CONCURRENT_MANAGED_ACCESS": 1,
     "COOPERATIVE_LAUNCH": 1,
-    "TOTAL_CONSTANT_MEMORY": 64 << 10,  # of all capabilities, says the programming guide's table
+    "TOTAL_CONSTANT_MEMORY": 64 << 10,  # for all compute capabilities (CUDA C++ Programming Guide)
 }
-# Calls with one answer. Most have nothing to do: the one device is always current, and a launch has ended
-# when it returns, so that every stream is idle. Events order work, which the engine does anyway.
+# Calls with a constant result. Most have nothing to do: the only device is always current, and launches are
+# synchronous, so that every stream is idle and events have nothing to order.
 ANSWERS: dict[str, Any] = {
     "cuDeviceGetCount": 1,
     "cuDriverGetVersion": 13000,
@@ -54,7 +53,7 @@ ANSWERS: dict[str, Any] = {
 
 
 def _attributes(target: Target) -> dict[str, int]:
-    """Each CU_DEVICE_ATTRIBUTE that the engine has."""
+    """The values of CU_DEVICE_ATTRIBUTE_... that the engine knows."""
     limit = target.limits
     return ATTRIBUTES | {
         "MAX_THREADS_PER_BLOCK": limit.max_threads_per_block,
@@ -77,7 +76,7 @@ def _attributes(target: Target) -> dict[str, int]:
 
 
 class EngineDevice:
-    """Stands in for cuda.core's Device: the libraries read its number, name and compute capability."""
+    """Stands in for cuda.core's Device, of which the libraries read number, name and compute capability."""
 
     class _Context:
         handle = binding.CUcontext(1)
@@ -88,11 +87,11 @@ class EngineDevice:
         self.context = self._Context()
 
     def set_current(self):
-        """There is one device: it is always current."""
+        """The only device is always current."""
 
 
 class _StreamHandle(binding.CUstream):
-    """numba reads ``value`` where it adds a callback."""
+    """A stream whose ``value`` numba can read, which it does when it adds a callback."""
 
     @property
     def value(self) -> int:
@@ -102,7 +101,7 @@ class _StreamHandle(binding.CUstream):
 class DriverCalls:
     """The CUDA driver calls that numba-cuda and numba-cuda-mlir make, on the engine's memory.
 
-    api_error: what the library has its driver raise; it frees memory and tries again on it.
+    ``api_error``: the library's own exception for failed calls, on which it frees memory and tries again.
     """
 
     api_error: type[Exception]
@@ -114,18 +113,18 @@ class DriverCalls:
         self._host: dict[int, np.ndarray] = {}
         self._mapped: dict[int, Region] = {}
         self._handles = 100
-        self._contexts = threading.local()  # how often the thread has pushed the one context that there is
+        self._contexts = threading.local()  # .depth: how often the thread has pushed the only context
         self.ensure_initialized()  # pyright: ignore[reportAttributeAccessIssue] - the library's own
 
     def __getattr__(self, name):
         if name in ANSWERS:
             return lambda *given: ANSWERS[name]
-        if name.endswith("Async"):  # as at once, without the stream
+        if name.endswith("Async"):  # the synchronous call, without the stream
             return lambda *given: getattr(self, name.removesuffix("Async"))(*given[:-1])
         raise NotImplementedError(f"{name} is not available on the SIMT engine; it needs a CUDA GPU")
 
     def cuCtxGetCurrent(self):
-        """The thread's current context, the null handle before the first push and after the last pop."""
+        """The thread's current context; the null handle before the first push and after the last pop."""
         return binding.CUcontext(1 if getattr(self._contexts, "depth", 0) else 0)
 
     def cuCtxPushCurrent(self, handle):
@@ -140,8 +139,8 @@ class DriverCalls:
         name = code.name.removeprefix("CU_DEVICE_ATTRIBUTE_")
         if name not in self._attributes:
             raise AttributeError(
-                f"the SIMT engine has no device attribute {name}: it stands for an architecture, not for a "
-                "card. warplab.specs.get('h100-sxm') has what is known of one"
+                f"the SIMT engine has no device attribute {name}: it models an architecture, not a card. "
+                "warplab.specs.get('h100-sxm') has the data of a card"
             )
         return self._attributes[name]
 
@@ -152,7 +151,7 @@ class DriverCalls:
         if size > self.cuMemGetInfo()[0]:
             text = f"out of memory: {size} bytes asked for, the engine has {TOTAL_MEMORY}"
             self._refuse("OUT_OF_MEMORY", text)
-        unwritten = np.full(size, 0xFF, np.uint8)  # as on a GPU not zeroed: NaN, or -1
+        unwritten = np.full(size, 0xFF, np.uint8)  # NaN or -1: like a GPU's, it is not zeroed
         region = SPACE.add(unwritten, "device array")
         self._memory[region.base] = region
         return binding.CUdeviceptr(region.base)
@@ -177,7 +176,7 @@ class DriverCalls:
         self.cuMemHostUnregister(pointer)
 
     def cuMemHostRegister(self, pointer, size, flags):
-        if int(pointer) in self._host:  # the buffer is ours: a second entry would drop it
+        if int(pointer) in self._host:  # a second entry would free the buffer of cuMemHostAlloc
             self._refuse("HOST_MEMORY_ALREADY_REGISTERED", "this host memory is pinned already")
         self._host[int(pointer)] = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(int(pointer)))
 
@@ -195,7 +194,7 @@ class DriverCalls:
     def cuMemGetAddressRange(self, pointer):
         region = SPACE.find(int(pointer))
         if region is None:
-            self._refuse("INVALID_VALUE", f"{int(pointer):#x} is no device memory")
+            self._refuse("INVALID_VALUE", f"{int(pointer):#x} is not in device memory")
         return binding.CUdeviceptr(region.base), region.size
 
     def _bytes(self, pointer, size) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""One launch on the engine: from a translated program and its parameters to a machine that has run it."""
+"""One launch on the engine: checks the configuration, runs the program under all checks, and warns."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from warplab.simt.sanitizer.races import GlobalConflict, Races
 from warplab.simt.sanitizer.uninitialised import InitialisationCheck
 
 _programs: dict[tuple, Program] = {}
-# of a cluster: on every GPU with clusters, and with consent on an H100 (CUDA C++ Guide)
+# blocks of a cluster: portable, and non-portable on an H100 (CUDA C++ Guide)
 MOST_BLOCKS = {False: 8, True: 16}
 CLUSTER_HINT = "__cluster_dims__(x, y, z) at the kernel, or the launch: kernel[grid, block, 0, 0, (x, y, z)]"
-_warned: dict = {}  # Python's memory of which warnings were shown
+_warned: dict = {}  # the registry in which Python's warnings module keeps which warnings were shown
 
 
 @dataclass(frozen=True)
 class LaunchContext:
-    """What a launch runs under: the ``target``, which sets its limits, and further observers.
+    """How a launch is run: for the limits of ``target``, with ``observers`` in addition to the checks of
+    every launch.
 
-    ``observers`` get every event, beside the checks that every launch has. ``sample``: only so many thread
-    blocks run, spread evenly over the grid; None: all. ``replicas``: several threads of a block may hold
-    the same element, as Triton's do (``sanitizer.races``).
+    ``sample``: run only so many thread blocks, spread evenly over the grid; None: all. ``replicas``: several
+    threads of a block may hold the same element, as in Triton (``sanitizer.races``).
     """
 
     target: Target
@@ -49,7 +49,7 @@ def translated(
 ) -> Program:
     """The program of PTX ``modules``, the first of which has ``entry``; translated once a process.
 
-    variables: those already laid out by programs of the same source; a new program adds its own.
+    ``variables``: variables laid out by programs of the same source; a new program adds its own.
     """
     key = (id(space), id(variables), entry, *modules)
     if key not in _programs:
@@ -74,8 +74,8 @@ def run(
     Warns: GlobalConflict for unordered conflicting accesses to global memory (also in
     ``machine.conflicts``), BarrierWarning for barriers that some threads of a block never reach and for
     warp-wide exchanges without lanes of their member mask, UnsetConstant for constant memory without a
-    value. Raises InvalidLaunch for what CUDA refuses, other LaunchErrors for what goes wrong while running.
-    Without further observers a launch may replay an earlier one (``engine.repeats``).
+    value. Raises InvalidLaunch for what CUDA refuses too, other LaunchErrors for errors of the kernel.
+    Without ``observers`` in the context the launch may replay an earlier one (``engine.repeats``).
     """
     try:
         grid, block = _three(grid), _three(block)
@@ -121,8 +121,8 @@ def run(
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a launch says of clusters: the blocks of one (x, y, z), none if it leaves that to the kernel, and
-    whether it may be larger than every GPU allows (``cudaFuncAttributeNonPortableClusterSizeAllowed``).
+    """The clusters that a launch asks for: blocks (x, y, z) of a cluster, () to leave that to the kernel;
+    ``non_portable``: more blocks are allowed (``cudaFuncAttributeNonPortableClusterSizeAllowed``).
     """
 
     size: tuple[int, ...] = ()
@@ -132,10 +132,7 @@ class Cluster:
 def cluster_of(
     program: Program, grid, asked: Cluster | None, target: Target
 ) -> tuple[bool, tuple[int, int, int]]:
-    """Whether a launch is one in clusters, and the blocks of a cluster (x, y, z).
-
-    Raises InvalidLaunch for what CUDA refuses.
-    """
+    """(whether a launch uses clusters, blocks (x, y, z) of a cluster). Raises InvalidLaunch as CUDA does."""
     function, asked = program.function, asked or Cluster()
     if not (asked.size or function.cluster or function.explicit_cluster):
         return False, (1, 1, 1)
@@ -145,7 +142,7 @@ def cluster_of(
 
     if not (asked.size or function.cluster):
         refuse(
-            "the kernel wants clusters, and neither it nor the launch says of how many blocks", CLUSTER_HINT
+            "the kernel uses clusters, and neither it nor the launch gives the number of blocks", CLUSTER_HINT
         )
     size = _three(asked.size or function.cluster)
     blocks, most = prod(size), MOST_BLOCKS[asked.non_portable]
@@ -166,8 +163,8 @@ def cluster_of(
     for axis, wide, one in zip("xyz", grid, size):
         if wide % one:
             refuse(
-                f"grid dimension {axis} is {wide}, which is no multiple of the {one} blocks of a cluster",
-                "more blocks, of which those beyond the data do nothing but reach the barriers",
+                f"grid dimension {axis} is {wide}, which is not a multiple of the {one} blocks of a cluster",
+                "more blocks; those beyond the data only take part in barriers",
             )
     return True, size
 
@@ -187,7 +184,7 @@ def _three(dims) -> tuple[int, int, int]:
 
 
 def check_limits(program: Program, grid, block, dynamic_shared: int, limit: LaunchLimits) -> None:
-    """What cudaLaunchKernel refuses, with the same limits and a reason."""
+    """Raise InvalidLaunch for a configuration that cudaLaunchKernel refuses, with the reason."""
     threads = block[0] * block[1] * block[2]
 
     def refuse(message, hint=""):
@@ -219,7 +216,7 @@ def check_limits(program: Program, grid, block, dynamic_shared: int, limit: Laun
             "(launch_bounds)"
         )
     if not isinstance(dynamic_shared, int | np.integer) or dynamic_shared < 0:
-        text = f"{dynamic_shared!r} bytes of dynamic shared memory, and not a whole number from 0 on"
+        text = f"{dynamic_shared!r} bytes of dynamic shared memory, which is not a whole number from 0 on"
         refuse(text, "kernel[grid, block, stream, shared_bytes]")
     shared = program.shared_static + dynamic_shared
     if program.shared_static > limit.max_static_shared:

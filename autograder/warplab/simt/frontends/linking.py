@@ -1,4 +1,4 @@
-"""What ``@cuda.jit(link=[...])`` and declared device functions bring along, compiled to PTX without a GPU."""
+"""Files that ``@cuda.jit(link=[...])`` and declared device functions link, as PTX, compiled without a GPU."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from warplab.simt.toolchain.nvrtc import compile_to_link
 
 
 def linked_ptx(item, capability: tuple, folders: tuple[str, ...] = ()) -> str:
-    """PTX of one file or ``LinkableCode`` that a kernel links. ``folders`` hold further headers.
+    """The PTX of a file or ``LinkableCode`` that a kernel links. ``folders`` are searched for headers.
 
-    Raises InvalidLaunch for a file that is not there, and for a binary one, which has no PTX to run.
+    Raises InvalidLaunch for a file that does not exist, and for machine code, which the engine does not run.
     """
     if isinstance(item, cuda.LinkableCode):
         kind, name, data = item.kind, item.name, item.data
@@ -23,7 +23,7 @@ def linked_ptx(item, capability: tuple, folders: tuple[str, ...] = ()) -> str:
             with open(item, "rb") as file:
                 data = file.read()
         except FileNotFoundError:
-            raise InvalidLaunch(f"the file to link is not there: {item}") from None
+            raise InvalidLaunch(f"the file to link does not exist: {item}") from None
     if kind not in ("cu", "ptx"):
         raise InvalidLaunch(
             f"cannot link {name} (.{kind}): it holds machine code",

@@ -1,4 +1,4 @@
-"""A compiled kernel as numba sees a loaded one: its resources, its variables, the error it left behind."""
+"""Stands in for numba's loaded kernels and modules: resources, variables, exceptions of debug kernels."""
 
 from __future__ import annotations
 
@@ -21,16 +21,13 @@ FunctionAttributes = namedtuple("FunctionAttributes", "regs shared local const m
 
 
 class LoadedModule:
-    """Stands in for numba's module: finds variables of the program by name."""
+    """Stands in for numba's module; finds variables of the program by name."""
 
     def __init__(self, program, context):
         self.program, self.context, self.initialized = program, context, False
 
     def get_global_symbol(self, name: str):
-        """(pointer, size in bytes) of a module variable.
-
-        Raises InvalidLaunch if there is none of that name.
-        """
+        """(pointer, size in bytes) of a module variable. Raises InvalidLaunch if there is none so named."""
         region = self.program.globals.get(name)
         if region is None:
             raise InvalidLaunch(f"the module has no variable {name!r}", kernel=self.program.name)
@@ -39,7 +36,7 @@ class LoadedModule:
 
 
 class LoadedKernel:
-    """Stands in for numba's function object; its resources come from ptxas when first asked for."""
+    """Stands in for numba's function object; ptxas is asked for its resources at their first use."""
 
     def __init__(self, program, context, limits: LaunchLimits):
         self.program, self.limits = program, limits
@@ -48,7 +45,7 @@ class LoadedKernel:
 
     @cached_property
     def attributes(self) -> Attributes:
-        """Registers a thread; bytes of constant, local and static shared memory; threads that fit a block."""
+        """Registers a thread; bytes of constant, local and static shared memory; most threads of a block."""
         report, limit = assemble(self.program.ptx, self.program.entry), self.limits
         threads = min(limit.max_threads_per_block, self.program.max_threads or limit.max_threads_per_block)
         if report.registers:
@@ -59,7 +56,7 @@ class LoadedKernel:
 
     @property
     def attrs(self) -> FunctionAttributes:
-        """The same under the names of numba's function object."""
+        """``attributes`` under the names of numba's function object."""
         a = self.attributes
         return FunctionAttributes(
             regs=a.num_regs,
@@ -77,21 +74,21 @@ class LoadedKernel:
         """The engine has no caches to configure."""
 
     def blocks_per_sm(self, threads: int, dynamic_shared: int) -> int:
-        """Blocks of ``threads`` that fit one SM of the architecture compiled for."""
+        """Blocks of ``threads`` threads that fit an SM of the architecture."""
         a = self.attributes
         fits = blocks_per_sm(a.num_regs, a.shared_size_bytes + dynamic_shared, threads, self.limits)
         return min(fits.values())
 
 
 def clear_exception(kernel, program) -> None:
-    """Before a launch of a kernel compiled with ``debug=True``: no thread has raised."""
+    """Clear the error code before the launch of a kernel with ``debug=True``."""
     region = program.globals.get(f"{kernel.entry_name}__errcode__")
     if region is not None:
         region.data[:] = 0
 
 
 def raise_exception(kernel, program) -> None:
-    """After it: raise what a thread raised, with its place and thread, in numba's own words."""
+    """After such a launch, raise a thread's exception, with its place and thread, worded as by numba."""
     region = program.globals.get(f"{kernel.entry_name}__errcode__")
     if region is None or not region.data.any():
         return

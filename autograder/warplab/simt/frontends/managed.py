@@ -1,6 +1,5 @@
-"""Managed memory: one address for host and kernels.
-
-So it must be an address of this process that starts a region's slot.
+"""Managed memory, which has the same address on the host and in kernels: it is memory of this process, at an
+address where a slot of the address space begins.
 """
 
 from __future__ import annotations
@@ -23,14 +22,13 @@ _libc.mmap.argtypes = [
     ctypes.c_long,
 ]
 _libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
-NORESERVE = 0x4000  # Linux: address space without memory behind it until it is touched
+NORESERVE = 0x4000  # MAP_NORESERVE of Linux: pages get memory when they are first written
 
 
 def reserve(size: int) -> tuple[int, np.ndarray]:
-    """(address, bytes) of new memory whose address is a multiple of a slot.
+    """(address, bytes) of new memory at a multiple of a slot's size. It stays mapped until the process ends.
 
-    It stays mapped for the life of the process.
-    Raises MemoryError where the system refuses the address space.
+    Raises MemoryError if the system refuses the address space.
     """
     slot, page = 1 << REGION_SHIFT, mmap.PAGESIZE
     start = _libc.mmap(

@@ -1,12 +1,13 @@
 """numba-cuda-mlir without a GPU: its own compiler down to PTX, the engine in place of its native launcher.
 
-The one file that uses names of ``numba_cuda_mlir``, numba-cuda's successor: an extra (``warplab[mlir]``),
-pinned. It waits for the library's import, and nothing happens to who never imports it. What is replaced:
-- the driver, as of numba-cuda (``engine_driver``).
-- the native launcher: a kernel's compiled code and its flattened arguments go to the engine. What copies
-  NumPy arrays, picks an overload and flattens arguments stays the library's.
+The only file that uses names of ``numba_cuda_mlir``, numba-cuda's successor: an extra (``warplab[mlir]``),
+pinned. It takes effect when the library is imported. It replaces:
+- the driver, as for numba-cuda (``engine_driver``).
+- the native launcher: a kernel's compiled code and its flattened arguments go to the engine. The library's
+  code that copies NumPy arrays, selects an overload and flattens arguments stays.
 - linking: PTX stays PTX, and the assembler does not run.
-- in compiling: lines are always asked for, and a shared array's PTX variable says its name, shape and type.
+- parts of compiling: line information is always made, and a shared array's name, shape and type become part
+  of the name of its PTX variable.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.space import SPACE
 
 LIBRARY = "numba_cuda_mlir"
-BETWEEN = b"\0"  # the PTX modules of a kernel, which the library takes for one cubin
+BETWEEN = b"\0"  # separates the PTX modules of a kernel, which the library handles as one cubin
 ERROR = "__numba_cuda_mlir_error_code"  # a variable of each module, which a debug kernel sets
-ERRORS = {  # the native launcher's own words
+ERRORS = {  # with the native launcher's messages
     1: (AssertionError, "Kernel assertion failed"),
     2: (IndexError, "Index out of bounds in kernel"),
     3: (ValueError, "Invalid value in kernel"),
@@ -69,19 +70,19 @@ def _driver_module():
 
 
 def is_dispatcher(value) -> bool:
-    """True of what ``@cuda.jit`` of numba-cuda-mlir makes of a function."""
+    """Whether a value is the result of numba-cuda-mlir's ``@cuda.jit``."""
     descriptor = _loaded("descriptor")
     return descriptor is not None and isinstance(value, descriptor.MLIRDispatcher)
 
 
 def is_configured(value) -> bool:
-    """True of its ``kernel[grid, block]``."""
+    """Whether a value is ``kernel[grid, block]`` of numba-cuda-mlir."""
     descriptor = _loaded("descriptor")
     return descriptor is not None and isinstance(value, descriptor._ArgMarshaller)
 
 
 def library_of(array, other):
-    """``numba_cuda_mlir.cuda`` of one of its device arrays, ``other`` of another library's."""
+    """``numba_cuda_mlir.cuda`` if ``array`` is one of its device arrays, else ``other``."""
     return _part("cuda") if type(array).__module__.startswith(f"{LIBRARY}.") else other
 
 
@@ -97,9 +98,8 @@ def launch_on_engine(launcher, args, context: LaunchContext) -> Machine:
 
 
 def ptx_of(dispatcher, args, target: Target) -> tuple[tuple[str, ...], str]:
-    """PTX modules of a dispatcher for ``args``, values or types, the first with the entry; and the entry.
-
-    Without args it is the code that was compiled last.
+    """(PTX modules, entry) of a dispatcher for ``args``, which are values or types; the entry is in the first
+    module. Without ``args``: of the last compilation.
     """
     args = args or list(dispatcher.overloads)[-1]
     found = _dispatcher_for(dispatcher, target).compile_for(*args).metadata
@@ -110,14 +110,14 @@ def ptx_of(dispatcher, args, target: Target) -> tuple[tuple[str, ...], str]:
 
 
 def type_of(dtype: str, dimensions: int, kind: str):
-    """The library's type of a "number" or of a contiguous "array" of so many dimensions."""
+    """The library's type for a "number" or a contiguous "array" (``kind``) of a dtype."""
     types = _part("cuda").types
     scalar = types.boolean if dtype == "bool" else getattr(types, dtype)
     return types.Array(scalar, dimensions, "C") if kind == "array" else scalar
 
 
 def _for_target(launcher, target: Target):
-    """The launcher itself, or one of the same kernel that compiles for another architecture."""
+    """The launcher itself if it compiles for ``target``, else one of the same kernel that does."""
     dispatcher = _dispatcher_for(launcher.dispatcher, target)
     if dispatcher is launcher.dispatcher:
         return launcher
@@ -139,7 +139,7 @@ def _modules(code: bytes) -> tuple[str, ...]:
 
 
 class EngineKernels:
-    """In the place of the launcher's ``KernelDispatcher``: the programs of one ``@cuda.jit`` function."""
+    """Replaces the launcher's ``KernelDispatcher``: holds the programs of one ``@cuda.jit`` function."""
 
     def __init__(self, compile, constants, context, debug=False, literal_arg_flags=()):
         self.compile, self.debug = compile, debug
@@ -148,7 +148,7 @@ class EngineKernels:
         self.programs: dict[tuple[bytes, str], Program] = {}
 
     def program_for(self, leaves) -> Program:
-        """The program for these arguments, compiled where it is new."""
+        """The program for these flattened arguments, compiled at the first call."""
         try:
             code, entry, *_ = self.compile(leaves)
         except Exception as error:
@@ -163,14 +163,14 @@ class EngineKernels:
 def _program(code: bytes, entry: str, name: str) -> Program:
     program = translated(_modules(code), entry, name, SPACE)
     for variable, region in program.globals.items():
-        if variable.startswith("constant_array"):  # has values, of which PTX omits zeros
+        if variable.startswith("constant_array"):  # always has values, but PTX omits an initialiser of zeros
             region.unset = False
     return program
 
 
 @dataclass
 class EngineLauncher:
-    """In the place of the launcher's ``LaunchConfiguration``: one configured kernel."""
+    """Replaces the launcher's ``LaunchConfiguration``: one configured kernel."""
 
     kernels: EngineKernels
     griddim: Any
@@ -181,7 +181,7 @@ class EngineLauncher:
 
     def __call__(self, *leaves) -> None:
         if self.cluster:
-            raise InvalidLaunch("a launch in clusters of thread blocks, which the engine does not do here")
+            raise InvalidLaunch("the engine does not run kernels of numba-cuda-mlir in thread block clusters")
         program = self.kernels.program_for(leaves)
         values, regions, after = [], [], []
         for name, leaf in zip(self._names(len(leaves)), leaves, strict=True):
@@ -206,7 +206,7 @@ class EngineLauncher:
             call()
 
     def _names(self, count: int) -> list[str]:
-        """A name for each leaf: that of its parameter, of a tuple's with its place."""
+        """A name for each flattened argument: that of its parameter, with an index for parts of a tuple."""
         names = self.kernels.names
         if len(names) == count:
             return names
@@ -222,7 +222,7 @@ def _leaf_names(name: str, value) -> list[str]:
 
 
 def _leaf(name: str, value, program: Program, out: list[bytes], regions: list, after: list) -> None:
-    """The parameters of one flattened argument, as the native launcher makes them."""
+    """Append the parameters of one flattened argument, as the native launcher makes them."""
     if isinstance(value, np.void) or type(value).__name__ == "DeviceRecord":
         record(name, value, SPACE, out, regions, after)
     elif hasattr(value, "__cuda_array_interface__"):
@@ -326,7 +326,9 @@ def _name_shared_arrays(lowering) -> None:
 
 
 class _Symbol(int):
-    """The number of a shared array, which its name is made of; written it says the array too."""
+    """The number from which the library makes a shared array's name; formatted, it includes the array's own
+    name, shape and type.
+    """
 
     symbol = ""
 
@@ -349,11 +351,11 @@ def _prepare_launches(descriptor) -> None:
             _check_count(self.dispatcher.py_func, args)
             raise
         finally:
-            self._callbacks.clear()  # of a launch that failed: they would copy back after the next one
+            self._callbacks.clear()  # those of a failed launch would run after the next one
 
     @in_place_of(descriptor.MLIRDispatcher, "__getitem__")
     def configured(plain, self, configuration):
-        if not isinstance(configuration, tuple) or len(configuration) < 2:  # an assertion without words
+        if not isinstance(configuration, tuple) or len(configuration) < 2:  # else an empty AssertionError
             raise ValueError("must specify at least the griddim and blockdim")
         return plain(self, configuration)
 

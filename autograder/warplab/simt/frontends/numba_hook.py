@@ -1,14 +1,15 @@
 """numba.cuda without a GPU: a CUDA driver of our own under numba's own code.
 
-The one file that uses private names of numba-cuda and of cuda.core: what others need of these is here. Each
-name and its reason stand in ``tests/simt/private_names.yml``, which a test holds to this file (numba-cuda is
-pinned). What is replaced:
+The only file that uses private names of numba-cuda and of cuda.core; other files use its functions. Each name
+and its reason are listed in ``tests/simt/private_names.yml``, which a test compares with this file
+(numba-cuda is pinned). It replaces:
 - the driver, by ``engine_driver``. Contexts, device arrays, slices and memory managers stay numba's.
-- loading and launching a kernel: the engine does both, instead of cuda.core.
-- ``as_cuda_array``, ``is_cuda_array`` and, of device arrays, DLPack: CPU tensors of torch are device arrays.
-- in compiling: line information is always asked for, so that messages and counters can name source lines, and
-  mended where numba's own fails; a shared array's PTX variable says its name and shape; garbage collection
-  waits, which is a third of a first launch.
+- loading and launching a kernel, which the engine does instead of cuda.core.
+- ``as_cuda_array``, ``is_cuda_array`` and DLPack of device arrays, so that CPU tensors of torch work as
+  device arrays.
+- parts of compiling: line information is always made, so that messages and counters can name source lines,
+  also where numba's own code for it fails; a shared array's name and shape become part of the name of its
+  PTX variable; garbage collection, a third of a first launch's time, is postponed.
 """
 
 from __future__ import annotations
@@ -63,22 +64,22 @@ from warplab.simt.frontends.torch_hook import (
     tensor_of,
 )
 
-MANY_OBJECTS = 200_000  # that some fifty compilations leave behind
-SHARED = 3  # NVVM's number of the address space
+MANY_OBJECTS = 200_000  # objects left by some fifty compilations, after which garbage is collected
+SHARED = 3  # the number of NVVM's address space for shared memory
 
 
 def is_dispatcher(value) -> bool:
-    """True of what ``@cuda.jit`` makes of a function."""
+    """Whether a value is the result of ``@cuda.jit``."""
     return type(value) is numba_dispatcher.CUDADispatcher
 
 
 def is_configured(value) -> bool:
-    """True of numba's ``kernel[grid, block]``."""
+    """Whether a value is numba's ``kernel[grid, block]``."""
     return isinstance(value, numba_dispatcher._LaunchConfiguration)
 
 
 def numba_type(dtype: str, dimensions: int, kind: str):
-    """numba's type of a "number" or of a contiguous "array" of so many dimensions, from its NumPy dtype."""
+    """numba's type for a "number" or a contiguous "array" (``kind``) of a NumPy dtype."""
     scalar = types.bfloat16 if dtype == "bfloat16" else from_dtype(np.dtype(dtype))
     return types.Array(scalar, dimensions, "C") if kind == "array" else scalar
 
@@ -89,27 +90,27 @@ def _nothing():
 
 
 def core_stream(stream):
-    """cuda.core's stream for one of numba's, or for 0: as numba makes it for a launch."""
+    """cuda.core's stream for a stream of numba, or for 0, made as numba does for a launch."""
     return _nothing()[1, 1, stream].stream
 
 
 def compiled_for(dispatcher, args):
-    """numba's kernel of a ``@cuda.jit`` function for the types of ``args``.
+    """numba's compiled kernel of a ``@cuda.jit`` function for the types of ``args``.
 
-    Raises InvalidLaunch for arguments that it does not take.
+    Raises InvalidLaunch for arguments that the kernel does not take.
     """
     _check_arguments(dispatcher, args)
     return dispatcher.compile(tuple(dispatcher.typeof_pyval(a) for a in args))
 
 
 def ptx_of(kernel, target: Target) -> tuple[str, ...]:
-    """PTX of a compiled numba kernel and of what it links, the module with its entry first."""
+    """The PTX modules of a compiled numba kernel and of linked files; the first has the entry."""
     return _ptx_of_library(kernel.library, target)
 
 
 def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchContext) -> Machine:
     """Launch a compiled numba kernel. Raises as ``run`` does."""
-    code = getattr(getattr(kernel, "py_func", None), "__code__", None)  # none of a kernel from numba's cache
+    code = getattr(getattr(kernel, "py_func", None), "__code__", None)  # None if from numba's disk cache
     names = code.co_varnames if code else [f"arg{i}" for i in range(len(args))]
     extensions = getattr(kernel, "extensions", ())
     values, regions, after = flatten(names, kernel.argument_types, args, SPACE, extensions)
@@ -121,25 +122,25 @@ def launch_on_engine(kernel, args, grid, block, dynamic_shared, context: LaunchC
 
 
 def _program_of(library, target: Target) -> Program:
-    """The translated program of a kernel's code library, kept with it."""
+    """The translated program of a kernel's code library, cached as an attribute of it."""
     known = getattr(library, "warplab_program", None)
     if known is None or known[0] is not target:
         modules = _ptx_of_library(library, target)
         entry = re.search(r"\.entry\s+([\w$]+)", modules[0])
-        if entry is None:  # numba's own words
+        if entry is None:  # with numba's message
             raise RuntimeError("Missing entry_name - are you trying to get the cufunc for a device function?")
         program = translated(modules, entry[1], library.name.rpartition(".")[2], SPACE)
         for variable, region in program.globals.items():
-            if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, of which PTX omits zeros
+            if variable.startswith("_cudapy_cmem"):  # cuda.const arrays have values, but PTX omits zeros
                 region.unset = False
         known = library.warplab_program = target, program
     return known[1]
 
 
 def _ptx_of_library(library, target: Target) -> tuple[str, ...]:
-    """PTX of a code library and of what it links, the module with the entry first."""
+    """The PTX modules of a code library and of linked files; the first has the entry."""
     capability = target.numba_capability
-    modules = library.get_asm_strs(cc=capability)  # more than one where the kernel is compiled for debugging
+    modules = library.get_asm_strs(cc=capability)  # several if the kernel is compiled for debugging
     first = next((m for m in modules if ".entry " in m), modules[0])
     folders = tuple(filter(None, (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":")))
     linked = (linked_ptx(item, capability, folders) for item in sorted(library._linking_files, key=str))
@@ -150,13 +151,13 @@ _NumbasDriver: Any = type(numba_driver.driver)
 
 
 class EngineDriver(DriverCalls, _NumbasDriver):
-    """In the place of numba-cuda's driver."""
+    """Replaces numba-cuda's driver."""
 
     api_error = numba_driver.CudaAPIError
 
 
 class RefusedLaunch(InvalidLaunch, CUDAError):
-    """What CUDA refuses, also for code that catches CUDA's own error."""
+    """An InvalidLaunch that is also cuda.core's CUDAError, for code that catches that."""
 
     def __init__(self, refused: InvalidLaunch):
         Exception.__init__(self, f"{refused}\n  CUDA calls it CUDA_ERROR_INVALID_VALUE")
@@ -164,13 +165,11 @@ class RefusedLaunch(InvalidLaunch, CUDAError):
 
 
 def _launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0):
-    """numba's own call of a kernel comes here: the driver in its place knows what the engine stands for."""
+    """Replaces ``_Kernel.launch``, which numba calls to launch a kernel."""
     if config.CUDA_WARN_ON_IMPLICIT_COPY and any(map(_would_be_copied, args)):
-        # for who asks: nothing is copied here
+        # only if the reader has switched this warning on, as the engine copies nothing
         warning = "Host array used in CUDA kernel will incur copy overhead to/from device."
-        warnings.warn(
-            numba_errors.NumbaPerformanceWarning(warning), stacklevel=4
-        )  # for who asks: nothing is copied here
+        warnings.warn(numba_errors.NumbaPerformanceWarning(warning), stacklevel=4)
     context = LaunchContext(numba_driver.driver.target)
     try:
         if kernel.debug:
@@ -187,7 +186,7 @@ def _would_be_copied(value) -> bool:
 
 
 def _bind(kernel):
-    """numba binds a kernel to a context once; here that is when linked code's own set-up functions run."""
+    """Replaces ``_Kernel.bind``, which numba calls once: runs the set-up callbacks of linked code."""
     setups = [getattr(item, "setup_callback", None) for item in kernel.library._linking_files]
     if any(setups) and not (module := kernel.library.get_cufunc().module).initialized:
         module.initialized = True
@@ -196,7 +195,7 @@ def _bind(kernel):
 
 
 def _loaded_kernel(library):
-    """What numba calls a cufunc: the kernel's resources and its module's variables. Nothing is loaded."""
+    """Replaces ``get_cufunc``: an object with the kernel's resources and its module's variables."""
     if not hasattr(library, "warplab_kernel"):
         target = numba_driver.driver.target
         program = _program_of(library, target)
@@ -205,7 +204,7 @@ def _loaded_kernel(library):
 
 
 def in_place_of(owner, name: str):
-    """Decorator: the function stands in the place of ``owner.name`` and is given that one first."""
+    """Decorator: the function replaces ``owner.name`` and gets the original as its first argument."""
 
     def put(function):
         plain = getattr(owner, name)
@@ -223,20 +222,20 @@ def in_place_of(owner, name: str):
 @functools.cache
 def ask_for_line_information() -> None:
     """Compile every kernel with line information; code generation is the same with and without."""
-    # of functions without a source, as of a lambda, numba says that their lines are unknown: nobody asked
+    # numba warns of functions without source lines, such as lambdas, but the reader did not ask for lines
     warnings.filterwarnings("ignore", "Could not find source for function", append=True)
 
     @in_place_of(numba_dispatcher.CUDADispatcher, "__init__")
     def init(plain, self, py_func, targetoptions, *args, **kwargs):
-        stub = len(py_func.__code__.co_code) <= 6  # of a docstring alone numba wants the line behind it
+        stub = len(py_func.__code__.co_code) <= 6  # only a docstring: numba fails on its lines
         if not targetoptions.get("debug") and not stub:
             targetoptions = {**targetoptions, "lineinfo": True}
         plain(self, py_func, targetoptions, *args, **kwargs)
 
     @in_place_of(numba_nvvm, "compile_ir")
     def compile_ir(plain, llvmir, **options):
-        # NVRTC's modules say 1 (error on a mismatch) and numba's 2 (warn): the linker refuses the mixture, as
-        # of float16's functions
+        # the linker refuses to mix NVRTC's modules (1: error on a mismatch) and numba's (2: warn), which
+        # happens with the functions of float16
         if "gen-lto" in options:
             llvmir = [
                 re.sub('i32 2, !"Debug Info Version"', 'i32 1, !"Debug Info Version"', s) for s in llvmir
@@ -245,8 +244,8 @@ def ask_for_line_information() -> None:
 
     @in_place_of(numba_debuginfo.CUDADIBuilder, "_var_type")
     def var_type(plain, self, lltype, size, datamodel=None):
-        # for lines alone the types of variables are not looked at: one serves for all. numba cannot describe
-        # each: of a tuple of empty tuples it divides by the size of one
+        # types of variables are not used where only lines are asked for, so all get the same one; numba fails
+        # to describe some (a division by zero for a tuple of empty tuples)
         if self.emission_kind == "DebugDirectivesOnly":
             byte = {"name": "byte", "size": 8, "encoding": ir.DIToken("DW_ATE_unsigned_char")}
             return self.module.add_debug_info("DIBasicType", byte)
@@ -263,7 +262,7 @@ def ask_for_line_information() -> None:
 
 
 def _line_of(place) -> str:
-    """The source line of what is compiled, from LLVM's debug information; empty where there is none."""
+    """The source line at a location of LLVM's debug information; "" if there is none."""
     if place is None:
         return ""
     location = dict(place.operands)
@@ -273,14 +272,14 @@ def _line_of(place) -> str:
 
 
 def _watch_compilations() -> None:
-    """While a kernel is compiled collect no garbage, and note the place for an error that does not say it.
+    """Switch garbage collection off while a kernel is compiled, and note the source line in errors.
 
-    A compilation makes so many objects that several full collections run, and nearly all of them are freed by
-    their reference counts. What is left joins the oldest generation, which is collected when much has come.
-    IPython asks an error for the lines to show.
+    A compilation makes so many objects that several full collections would run, though reference counts free
+    nearly all of them. The rest is moved to the oldest generation, and collected after some fifty
+    compilations. The line is noted for errors of numba that do not name it; IPython shows it (``show``).
     """
     running, left, found_enabled, lock = 0, 0, False, threading.Lock()
-    place = "", 0  # of the last line whose types were inferred; of the one made to code numba knows it
+    place = "", 0  # the last line in type inference; numba itself knows the line in code generation
 
     @in_place_of(numba_errors.WarningsFixer, "catch_warnings")
     def at(plain, self, filename=None, lineno=None):
@@ -307,7 +306,7 @@ def _watch_compilations() -> None:
                     if left > MANY_OBJECTS:
                         left = 0
                         gc.collect()
-                    elif not gc.get_freeze_count():  # of somebody who froze some, those stay frozen
+                    elif not gc.get_freeze_count():  # else unfreeze would unfreeze another's objects
                         gc.freeze()
                         gc.unfreeze()
                     gc.enable()
@@ -329,7 +328,7 @@ def _watch_compilations() -> None:
 
 
 def show(error: Exception, described: Callable[[Exception], str]) -> None:
-    """Let IPython show the reader's lines that led to an error, and a description, in place of all frames."""
+    """Make IPython show an error as the reader's lines that led to it and a description, without frames."""
 
     def shown() -> list[str]:
         return [*led_here(error), f"{type(error).__name__}: {described(error)}"]
@@ -338,7 +337,7 @@ def show(error: Exception, described: Callable[[Exception], str]) -> None:
         vars(error)["_render_traceback_"] = shown
 
 
-NUMBAS_LAUNCH = numba_dispatcher._Kernel.launch  # of which the bench takes the time
+NUMBAS_LAUNCH = numba_dispatcher._Kernel.launch  # the original, which a benchmark compares with
 
 
 @functools.cache
@@ -346,7 +345,7 @@ def install(target: Target) -> None:
     """Make ``numba.cuda`` run on the engine, compiling for ``target``."""
     ask_for_line_information()
     config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # lessons launch one block on purpose
-    config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # and the engine copies nothing
+    config.CUDA_WARN_ON_IMPLICIT_COPY = 0  # the engine copies nothing
     driver = numba_driver.driver
     vars(driver).clear()
     driver.__class__ = EngineDriver
@@ -360,9 +359,10 @@ def install(target: Target) -> None:
 
 
 def refuse_in_words(dispatcher, configured_kernel, check) -> None:
-    """Check what a kernel is configured and called with before the library does.
+    """Check the configuration and the arguments of kernels before the library does, with better messages.
 
-    dispatcher, configured_kernel: the library's classes. check(dispatcher, args) raises InvalidLaunch.
+    ``dispatcher`` and ``configured_kernel`` are the library's classes. ``check(dispatcher, args)`` raises
+    InvalidLaunch.
     """
     torch_hook.LAUNCHES += (dispatcher, "__getitem__"), (configured_kernel, "__call__")
 
@@ -370,7 +370,7 @@ def refuse_in_words(dispatcher, configured_kernel, check) -> None:
     def configured(plain, self, configuration):
         try:
             return plain(self, configuration)
-        except (TypeError, ValueError) as error:  # tests of others want the type and the text: IPython alone
+        except (TypeError, ValueError) as error:  # type and text stay numba's; only IPython shows more
             none = isinstance(configuration, tuple) and None in configuration
             words = "" if none else "; -(-n // 256) is n / 256 rounded up, a whole number"
             show(error, lambda error: f"{str(error).strip()}{words}")
@@ -392,7 +392,7 @@ def refuse_in_words(dispatcher, configured_kernel, check) -> None:
 
 
 def _check_lists(dispatcher, args) -> None:
-    """Raises InvalidLaunch for a list among the arguments: what compiles for it no launch would take."""
+    """Raise InvalidLaunch for a list, set or dict, for which numba compiles kernels that it cannot launch."""
     for name, value in zip(inspect.signature(dispatcher.py_func).parameters, args, strict=False):
         if isinstance(value, list | set | dict):
             raise InvalidLaunch(
@@ -404,7 +404,7 @@ def _check_lists(dispatcher, args) -> None:
 
 
 def _check_arguments(dispatcher, args) -> None:
-    """Raises InvalidLaunch for a tensor that numba cannot take, or what does not fit the one signature."""
+    """Raise InvalidLaunch for a tensor that numba does not take, or a misfit to the kernel's signature."""
     check_tensors(dispatcher, args)
     if dispatcher.specialized and not dispatcher.extensions:
         _check_lists(dispatcher, args)
@@ -424,16 +424,16 @@ def check_tensors(dispatcher, args) -> None:
         kind = str(value.dtype).removeprefix("torch.")
         if kind in OF_ML_DTYPES and kind != "bfloat16":
             raise InvalidLaunch(
-                f"argument '{name}' is a tensor of {kind}, of which numba has no arrays",
+                f"argument '{name}' is a tensor of {kind}, a type that numba does not have",
                 kernel=dispatcher.py_func.__name__,
                 hint=f"{name}.view(torch.uint8), its bits; or CUDA C++, whose <cuda_fp8.h> has the type",
             )
 
 
 def share_with_torch(library, device_array) -> None:
-    """``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack, without a copy.
+    """Make ``cuda.as_cuda_array(tensor)``, ``torch.as_tensor(device_array)`` and DLPack work without a copy.
 
-    library, device_array: ``numba.cuda`` or its successor, and its class of device arrays.
+    ``library``: ``numba.cuda`` or its successor; ``device_array``: its class of device arrays.
     """
 
     @in_place_of(library, "as_cuda_array")
@@ -454,14 +454,14 @@ def share_with_torch(library, device_array) -> None:
 
 
 class _Borrowed:
-    """Keeps a tensor for as long as a device array on its memory lives."""
+    """Keeps a tensor alive as long as a device array on its memory."""
 
     def __init__(self, tensor):
         self.tensor = tensor
 
 
 def device_array_of(tensor, library, device_array):
-    """The device array on a CPU tensor's own memory."""
+    """A device array on a CPU tensor's memory."""
     array, (memory, start) = array_of(tensor, "tensor"), memory_of(tensor)
     region = SPACE.add(memory, "").holds(array, describe("tensor", array))
     region.start = start
@@ -477,11 +477,11 @@ def device_array_of(tensor, library, device_array):
 
 
 def _on_host(value) -> np.ndarray | None:
-    """The memory of a device array as a NumPy array; None of anything else."""
+    """The memory of a device array as a NumPy array; None for anything else."""
     if not getattr(value, "__cuda_ndarray__", False):
         return None
     address = int(value.device_ctypes_pointer.value or 0)
     region = SPACE.find(address)
     if region is None:
-        return np.empty(value.shape, value.dtype)  # an empty one has no address
+        return np.empty(value.shape, value.dtype)  # an empty device array has no memory
     return np.ndarray(value.shape, value.dtype, region.data, address - region.base, value.strides)

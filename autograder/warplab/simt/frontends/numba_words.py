@@ -1,4 +1,4 @@
-"""What numba refuses to compile, in the words of a course and with the student's line."""
+"""Rewrites numba's messages of kernels that do not compile for students, with the line of their source."""
 
 import difflib
 import inspect
@@ -15,14 +15,14 @@ NOISE = ("Failed in", "During:", "This error may", "-", "File ", "def ", ">>>", 
 
 
 def does_not_compile(error, function=None):
-    """ "does not compile: `rbg` is not defined (line 6: `grey = rbg[row, col]`)".
+    """The message for an error: "does not compile: `rbg` is not defined (line 6: `grey = rbg[row, col]`)".
 
-    function: the kernel's Python function, where the error does not bring it (``numba_hook``).
+    ``function``: the kernel's Python function, if the error does not have it (``numba_hook`` adds it).
     """
     text, function = str(error), function or getattr(error, "warplab_kernel", None)
     number, line = _place(error, text, function)
     names = function.__code__.co_names if isinstance(error, RecursionError) and function else ()
-    if drawn := [name for name in names if hasattr(np.random, name)]:  # numba's generators of the host
+    if drawn := [name for name in names if hasattr(np.random, name)]:  # numba recurses on np.random
         text = f"Unknown attribute '{drawn[-1]}' of type Module(<module 'numpy.random'"
     words, looks = in_words(text, line)
     if not number and function is not None:
@@ -34,9 +34,9 @@ def does_not_compile(error, function=None):
 
 
 def in_words(text, line=""):
-    """(numba's message as one clause, how a line looks that it may be about).
+    """(numba's message as one clause, a regular expression of the line that it may be about).
 
-    line: the student's, for what the message alone does not tell.
+    ``line``: the student's line if it is known, for messages that depend on it.
     """
     overloads = re.split(r"(?=\n *Overload in function )", text)
     text = "".join(one for one in overloads if "File: numba/cuda/" in one or "File: numba/" not in one)
@@ -56,7 +56,7 @@ def in_words(text, line=""):
         return _signature(signature[1].strip(), line), rf"\b{signature[1].partition('(')[0]}\("
     lines = [row.strip() for row in text.splitlines()]
     kept = [row for row in lines if row and not row.startswith(NOISE)][:2]
-    kept = [row for row in kept if row not in (line, "<source elided>")]  # the line is quoted behind it
+    kept = [row for row in kept if row not in (line, "<source elided>")]  # the line is quoted elsewhere
     return " ".join(kept)[:300] or "numba does not say why", ""
 
 
@@ -71,7 +71,7 @@ def _did_you_mean(meant):
 
 
 def _signature(text, line):
-    """A call that numba knows no way to do, such as ``mul(int32, Dim3)``."""
+    """A clause for a call that numba does not support, such as ``mul(int32, Dim3)``."""
     found = re.fullmatch(r"(.+?)\((.*)\)", text)
     if not found:
         return f"a kernel cannot do `{text[:200]}`"
@@ -88,7 +88,7 @@ def _signature(text, line):
     called = name if re.fullmatch(r"[\w.]+", name) else "this function"
     if called in ("zeros", "empty", "ones", "array", "zeros_like", "full"):
         return translated("numba", "NRT required")[0]
-    called = called.removeprefix("npy_").removeprefix("array_")  # what numba calls the methods of an array
+    called = called.removeprefix("npy_").removeprefix("array_")  # numba's names for methods of arrays
     more = (
         ": take its elements one by one, in a loop" if any(one.startswith("an array") for one in told) else ""
     )
@@ -97,7 +97,7 @@ def _signature(text, line):
 
 
 def _index(name, types):
-    """Why elements cannot be taken from, or put into, something."""
+    """A clause for an index that numba does not support, by the types of the object, index and value."""
     array = re.fullmatch(r"array\(\w+, (\d)d, \w\)", types[0])
     if not array:
         return f"{_type(types[0])} cannot be indexed in a kernel"
@@ -118,12 +118,12 @@ def _index(name, types):
 
 
 def _type(name):
-    """numba's name of a type, in words."""
+    """A type of numba, in words."""
     return translated("types of numba", name.strip())[0] or name.strip()[:60]
 
 
 def _parted(text):
-    """The arguments of a signature: at commas that stand in no bracket."""
+    """The arguments of a signature, split at commas outside of brackets."""
     parts, depth = [""], 0
     for sign in text:
         depth += (sign in "([{<") - (sign in ")]}>")
@@ -135,13 +135,13 @@ def _parted(text):
 
 
 def _place(error, text, function):
-    """(number, text) of the student's line: as numba says, or where the name stands."""
+    """(number, text) of the student's line: that in numba's message, else one with the name in it."""
     told = re.findall(r'File "([^"]+)", line (\d+):', text)
     told += re.findall(r"(?:at|from) (\S[^\n]*?) \((\d+)\)", text)
-    told.append(getattr(error, "warplab_place", ("numba", 0)))  # numba_hook notes it
+    told.append(getattr(error, "warplab_place", ("numba", 0)))  # set by numba_hook
     for file, number in told:
         if file and "numba" not in file:
-            n, whole = int(number), os.path.abspath(file)  # numba's is relative
+            n, whole = int(number), os.path.abspath(file)  # numba gives a relative path
             return n, (linecache.getline(file, n) or linecache.getline(whole, n)).strip()
     name = re.search(r"attribute '(\w+)'|name '(\w+)'|<ufunc '(\w+)'>", text)
     word = name and next(filter(None, name.groups()))
@@ -149,12 +149,12 @@ def _place(error, text, function):
 
 
 def _where(function, looks):
-    """(number, text) of the first line of a function that looks so; (0, "") where none does."""
+    """(number, text) of the first line of a function that matches ``looks``; (0, "") if none does."""
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError):
         return 0, ""
     below = (n - first for *_, n in function.__code__.co_lines() if n and n > first)
-    begin = min(below, default=0)  # a docstring has formulas, too
+    begin = min(below, default=0)  # the first line after the docstring, which may have formulas too
     body = enumerate(lines[begin:], first + begin)
     return next(((n, line.strip()) for n, line in body if looks and re.search(looks, line)), (0, ""))

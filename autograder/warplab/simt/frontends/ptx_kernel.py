@@ -1,4 +1,4 @@
-"""Kernels from PTX itself, whatever compiler or hand wrote it.
+"""Kernels from PTX text, by any compiler or written by hand.
 
 ``k = ptx_kernel(text, "name")``, then ``k[grid, block](...)`` as with CUDA C++.
 """
@@ -20,11 +20,11 @@ _TARGET = re.compile(r"\.target\s+(sm_\d+[af]?)")
 
 
 class PtxKernel:
-    """An entry of a PTX module; ``kernel[grid, block, stream, shared_bytes, cluster](*args)`` launches
-    it, ``cluster`` as of CUDA C++.
+    """An entry of a PTX module; ``kernel[grid, block, stream, shared_bytes, cluster](*args)`` launches it, as
+    for a CudaKernel.
 
-    Arguments go by C's convention: an array as its pointer, a number as the type that ``.param`` names, and
-    where that is bits alone (``.b32``) as a NumPy number of its size.
+    Arguments are passed in C's convention: an array as its pointer, a number in the type of its ``.param``;
+    if that is untyped (``.b32``), it must be a NumPy number of the same size.
     """
 
     non_portable_cluster_size_allowed = False
@@ -32,7 +32,7 @@ class PtxKernel:
     def __init__(self, text: str, name: str):
         self.text, self.name = text, name
         try:
-            assemble(text, name)  # a mistake shows here, in the assembler's words, not at the first launch
+            assemble(text, name)  # so that the assembler's errors are raised here, not at the first launch
             entries = [function.name for function in parse(text).functions.values() if function.is_entry]
         except (ToolchainError, PTXSyntaxError) as error:
             raise CompileError(str(error), kernel=name) from None
@@ -40,18 +40,19 @@ class PtxKernel:
             raise CompileError(
                 f"the PTX has no entry {name!r}; it has {', '.join(entries) or 'none'}",
                 kernel=name,
-                hint="the name after .entry; a C++ compiler mangles it",
+                hint="the name after .entry, which C++ compilers mangle",
             )
 
     def __getitem__(self, configuration) -> ConfiguredKernel:
         return ConfiguredKernel(self, configuration)
 
     def compiled(self, arch: str) -> tuple[str, str]:
-        """(PTX, entry) for an architecture: the text itself, which newer ones run too.
+        """(PTX, entry) for an architecture: the text as it is, which newer architectures run too.
 
-        Raises InvalidLaunch for an older one, and for another one where it is for one alone (sm_90a).
+        Raises InvalidLaunch if ``arch`` is older than the text's, or differs from one such as sm_90a, whose
+        code no other architecture runs.
         """
-        target = _TARGET.findall(self.text)[0]  # the assembler took it, so there is one
+        target = _TARGET.findall(self.text)[0]  # always there, as the assembler accepted the text
         asked, given = number_of(target), number_of(arch)
         if asked > given or (target[-1] in "af" and asked != given):
             raise InvalidLaunch(
@@ -70,7 +71,7 @@ class PtxKernel:
 def ptx_kernel(text: str, name: str) -> PtxKernel:
     """The entry ``name`` of PTX ``text``, from any compiler or written by hand.
 
-    Raises CompileError for text that is no PTX, that the assembler refuses, or that has no such entry. What
-    the engine does not execute is refused at the launch, by name.
+    Raises CompileError for text that is not PTX, that the assembler refuses, or that has no such entry.
+    Instructions that the engine does not execute are refused at the launch, by name.
     """
     return PtxKernel(text, name)

@@ -1,4 +1,4 @@
-"""Shapes of the shared arrays of a CUDA C++ source, which PTX does not have: it knows names and bytes."""
+"""Finds the shapes of shared arrays in CUDA C++ source, as PTX has only their names and sizes in bytes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ NUMBER = re.compile(
 SUFFIX = re.compile(r"\b(\d+)[uUlL]+\b")
 BYTES = {"char": 1, "bool": 1, "half": 2, "short": 2, "int": 4, "unsigned": 4, "float": 4, "double": 8}
 VARIABLE = re.compile(r"\.shared\s+(?:\.align\s+\d+\s+)?\.b8\s+([\w$]+)\[(\d+)\]\s*;")
-DTYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # any of so many bytes
+DTYPES = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}  # some dtype of each size
 DOES = {ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.floordiv}
 
 
 def shaped(arrays: Sequence[SharedArray], source: str) -> list[SharedArray]:
-    """The arrays with the shapes that the source declares, where it says them in numbers and constants.
+    """The arrays with the shapes that the source declares by numbers and constants.
 
-    An array stays without a shape where its name is declared with several shapes of its size.
+    An array gets no shape if the source declares its name with several shapes of its size.
     """
     text = COMMENT.sub(" ", source)
     declared: dict[str, set[tuple[tuple[int, ...], int | None]]] = {}
@@ -48,11 +48,11 @@ def shaped(arrays: Sequence[SharedArray], source: str) -> list[SharedArray]:
 
 
 def named(ptx: str, source: str) -> str:
-    """The PTX with names of shared variables that say the shapes: for whom no source comes along."""
+    """The PTX with the shapes in the names of its shared variables, to be used where there is no source."""
     for number, (symbol, size) in enumerate(VARIABLE.findall(ptx)):
         [array] = shaped([shared_array(symbol, 0, int(size))], source)
         if array.shape and array.itemsize in DTYPES:
-            own = f"{SHARED_PREFIX}{number}"  # as numba's arrays begin, whose names say the same
+            own = f"{SHARED_PREFIX}{number}"  # the prefix of numba's arrays, whose names have the same form
             told = shared_symbol(own, array.name, array.shape, DTYPES[array.itemsize])
             ptx = re.sub(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", told, ptx)
     return ptx
@@ -72,7 +72,7 @@ def _with_shape(array: SharedArray, declared) -> SharedArray:
 
 
 def _value(expression: str, constants: dict[str, str], depth: int = 8) -> int | None:
-    """The value of a constant expression of C; None of one that has a name that is no number here."""
+    """The value of a constant expression of C; None if it uses a name that is not in ``constants``."""
     try:
         tree = ast.parse(SUFFIX.sub(r"\1", expression).strip(), mode="eval").body
     except (SyntaxError, ValueError):

@@ -1,4 +1,4 @@
-"""The engine's device memory: what ``cuda.to_device`` allocates and both kinds of kernels launch on."""
+"""The engine's device memory, which kernels of all languages share."""
 
 from warplab.simt.engine.address_space import AddressSpace
 

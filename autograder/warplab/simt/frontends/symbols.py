@@ -1,4 +1,4 @@
-"""``__constant__`` and ``__device__`` variables of CUDA C++, read and set by name: cudaMemcpyToSymbol."""
+"""Reads and sets ``__constant__`` and ``__device__`` variables of CUDA C++ by name (cudaMemcpyToSymbol)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from warplab.simt.errors import InvalidLaunch
 from warplab.simt.ptx.parser import Module, parse
 
-#: A small source behind the author's, whose one variable holds the type of another: its kind, the bytes of an
-#: element, how many dimensions, and these.
+#: Source to append to the author's. Its variable warplab_symbol describes the type of another variable: dtype
+#: kind, bytes of an element, lanes of a vector type, number of dimensions, and their sizes.
 _PROBE = """
 namespace warplab_probe {{
 template <class T> struct lanes {{ typedef T type; static const int n = 0; }};
@@ -54,7 +54,7 @@ _LANES = {"float": "float", "double": "double", "int": "int", "uint": "unsigned"
 
 
 def probe(name: str) -> str:
-    """C++ to stand behind a source: its variable ``warplab_symbol`` holds the type of ``name``."""
+    """C++ to append to a source, whose variable ``warplab_symbol`` then describes the type of ``name``."""
     lanes = [
         f"template <> struct lanes<{vector}{n}> {{ typedef {one} type; static const int n = {n}; }};"
         for vector, one in _LANES.items()
@@ -69,14 +69,14 @@ def probe(name: str) -> str:
 
 
 def probed(ptx: str) -> tuple[np.dtype, tuple[int, ...]]:
-    """(dtype of an element, shape) of the variable that a source was probed for."""
+    """(dtype of an element, shape) of the probed variable, from the PTX of a source with a ``probe``."""
     data = next(v.data for v in parse(ptx).variables if v.name == "warplab_symbol") or b""
     kind, size, lanes, rank, *extents = np.frombuffer(data, np.int32).tolist()
     return np.dtype(f"{chr(kind)}{size}"), (*extents[:rank], *((lanes,) if lanes else ()))
 
 
 def mangled(name: str, module: Module) -> str | None:
-    """What PTX calls the variable ``name`` (``ns::mask``) of a module; None where it has none."""
+    """The name in PTX of the C++ variable ``name`` (such as ``ns::mask``); None if there is none."""
     parts = name.split("::")
     end = "".join(f"{len(part)}{part}" for part in parts)
     own = re.compile(rf"{re.escape(name)}|_ZN?(\d+_INTERNAL_\w+?)?{re.escape(end)}E?")
@@ -88,7 +88,7 @@ def mangled(name: str, module: Module) -> str | None:
 class Symbol:
     """A variable of a kernel's source on the device: its C++ ``name``, ``dtype`` and ``shape``.
 
-    A struct has a dtype of bytes alone (``V24``): ``set`` takes a record array of that size, and
+    The dtype of a struct is raw bytes (such as ``V24``): ``set`` takes a record array of that size, and
     ``get().view(record_dtype)`` reads one.
     """
 
@@ -99,13 +99,14 @@ class Symbol:
     _write: Callable[[bytes], None]
 
     def get(self) -> np.ndarray:
-        """A copy of what the variable holds."""
+        """A copy of the variable's value."""
         return np.frombuffer(bytearray(self._read()), self.dtype).reshape(self.shape)
 
     def set(self, value) -> None:
-        """Copy ``value`` there; the kernels of the same source see it from the next launch on.
+        """Set the variable; kernels of the same source see the value from the next launch on.
 
-        Raises InvalidLaunch where its shape is not the variable's, or its type holds other numbers.
+        Raises InvalidLaunch if the shape or dtype of ``value`` is not the variable's, or an integer variable
+        cannot hold it.
         """
         pointer = getattr(value, "device_ctypes_pointer", None)  # the address of a device array
         array = np.asarray(value if pointer is None else np.uint64(pointer.value or 0))
@@ -133,10 +134,9 @@ class Symbol:
 
 @functools.cache
 def parameter_types(entry: str) -> list[str]:
-    """["float const*", "int"]: the types of a kernel's parameters, from its mangled name ``entry``.
+    """The C++ types of a kernel's parameters, from its mangled name: ["float const*", "int"].
 
-    Empty for an ``extern "C"`` kernel, whose name has no types, and where libstdc++, which demangles, is
-    missing.
+    Empty for an ``extern "C"`` kernel, whose name has no types, and without libstdc++, which demangles.
     """
     try:
         read = ctypes.CDLL("libstdc++.so.6").__cxa_demangle
@@ -164,7 +164,7 @@ def parameter_types(entry: str) -> list[str]:
 
 
 def _parameters_start(text: str) -> int:
-    """Behind the bracket that the last character of a C++ signature closes."""
+    """The index after the opening bracket of the parameters in a C++ signature, which ends with ")"."""
     depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")

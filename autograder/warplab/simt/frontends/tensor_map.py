@@ -1,12 +1,13 @@
-"""Tensor maps from Python: ``tensor_map(array, box)`` is what a kernel takes as
+"""Tensor maps from Python: ``tensor_map(array, box)`` is the argument for a kernel's parameter
 ``const __grid_constant__ CUtensorMap``.
 
-On CUDA the driver's cuTensorMapEncodeTiled makes the 128 bytes, on the engine ``engine.tensor_maps``. What
-the driver refuses is refused here on both, with a reason: it only says CUDA_ERROR_INVALID_VALUE.
+Its 128 bytes are made by the driver's cuTensorMapEncodeTiled on a GPU, and by ``engine.tensor_maps`` on the
+engine. Maps that the driver refuses are refused here first, with a reason, as the driver says only
+CUDA_ERROR_INVALID_VALUE.
 """
 
 # pyright: reportAttributeAccessIssue=false
-# cuda.bindings makes its names when they are asked for.
+# cuda.bindings defines its names dynamically.
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from warplab.simt.errors import InvalidLaunch
 from warplab.simt.frontends.torch_hook import is_tensor
 from warplab.simt.ptx.ptx_types import TYPES
 
-#: PTX's and the driver's names of the types, by dtype; what the driver lacks goes as whole numbers.
+#: dtype -> (PTX type, the driver's name); types that the driver lacks are passed as unsigned integers
 _TYPES = {
     "float16": ("f16", "FLOAT16"),
     "bfloat16": ("bf16", "BFLOAT16"),
@@ -38,18 +39,18 @@ _TYPES = {
     "uint64": ("u64", "UINT64"),
     "int64": ("s64", "INT64"),
 }
-#: The bits of the NaN beyond an array's edges, as an H200 had them.
+#: The bits of the NaN with which an H200 filled elements beyond an array's edges.
 _NAN = {"f16": 0x7FF7, "bf16": 0x7FF7, "f32": 0x7FF77FF7, "f64": 0x7FF77FF77FF77FF7}
 _FURTHEST = 1 << 40  # bytes
 
-#: of a map, and its array's address -> the 128 bytes
+#: (map, address of its array) -> the 128 bytes
 Encode = Callable[["TensorMap", int], bytes]
 
 
 @dataclass(frozen=True, eq=False)
 class TensorMap:
-    """An argument of a kernel: an ``array`` of which TMA copies boxes of ``box`` elements, as many along
-    each dimension, the last one being the innermost.
+    """An argument of a kernel: TMA copies boxes of ``array``; ``box`` is the number of elements along each
+    dimension, of which the last is the innermost.
     """
 
     array: Any
@@ -59,7 +60,7 @@ class TensorMap:
 
     @property
     def type(self) -> tuple[str, str]:
-        """PTX's name of the elements' type, and the driver's."""
+        """(PTX type of the elements, the driver's name for it). Raises InvalidLaunch for other types."""
         name = str(self.array.dtype).removeprefix("torch.")
         if name not in _TYPES:
             raise _refused(f"an array of {name}", f"one of {', '.join(_TYPES)}")
@@ -71,13 +72,13 @@ class TensorMap:
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """In bytes."""
+        """The array's strides in bytes."""
         if is_tensor(self.array):
             return tuple(step * self.itemsize for step in self.array.stride())
         return tuple(self.array.strides)
 
     def check(self) -> None:
-        """Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses."""
+        """Raise InvalidLaunch for maps that cuTensorMapEncodeTiled refuses."""
         shape, box = tuple(self.array.shape), self.box
         dimensions = f"an array of {len(shape)} dimensions"
         if not 1 <= len(shape) <= MOST_DIMENSIONS:
@@ -92,7 +93,7 @@ class TensorMap:
         rows = f"a box whose rows have {inner} bytes"
         if inner % PIECE:
             raise _refused(rows, f"a multiple of {PIECE}: {PIECE // self.itemsize} elements")
-        if np.prod(box) * self.itemsize >= 1 << 18:  # as an H200's driver did
+        if np.prod(box) * self.itemsize >= 1 << 18:  # the limit of an H200's driver
             raise _refused(f"a box {box} of 256 KiB or more", "one that a block's shared memory has room for")
         *outer, step = self.strides
         if shape[-1] > 1 and step != self.itemsize:
@@ -113,11 +114,11 @@ class TensorMap:
             raise _refused("a fill of NaN for whole numbers", 'fill="zero"')
 
     def encoded(self, address: int, encode: Encode, name: str, kernel: str) -> bytes:
-        """The 128 bytes, for an array that the kernel finds at an address."""
+        """The 128 bytes, for an array at ``address``. Raises InvalidLaunch if that is not aligned."""
         if address % PIECE:
             raise InvalidLaunch(
                 f"argument {name}: the array of the tensor map begins at the address {address:#x}, and TMA "
-                f"wants a multiple of {PIECE}",
+                f"needs a multiple of {PIECE}",
                 kernel=kernel,
                 hint="a slice that begins at a multiple of 16 bytes, or a copy of it",
             )
@@ -127,12 +128,14 @@ class TensorMap:
 def tensor_map(array, box: int | Sequence[int], swizzle: int = 0, fill: str = "zero") -> TensorMap:
     """The argument for a kernel's ``const __grid_constant__ CUtensorMap``: TMA copies boxes of ``array``.
 
-    array: of NumPy, of a device, or a torch tensor, its last dimension contiguous; host arrays are copied to
-    a GPU and back as when they are passed themselves. box: elements along each dimension, in the array's
-    order. In a kernel coordinates are in the reverse order, the last dimension's first.
-    swizzle: 0, 32, 64 or 128 bytes. fill: "zero" or "nan", for elements beyond the array's edges.
-    Raises InvalidLaunch for what cuTensorMapEncodeTiled refuses. Not offered: strides between elements,
-    interleaved layouts, im2col.
+    ``array``: a NumPy array, a device array or a torch tensor, contiguous in its last dimension. Host arrays
+    are copied to a GPU and back, as if they were arguments themselves. ``box``: elements along each
+    dimension, in the array's order; in a kernel, coordinates are in the reverse order, the last dimension
+    first. ``swizzle``: 0, 32, 64 or 128 bytes. ``fill``: "zero" or "nan", for elements beyond the array's
+    edges.
+
+    Raises InvalidLaunch for maps that cuTensorMapEncodeTiled refuses. Strides between elements, interleaved
+    layouts and im2col are not supported.
     """
     if not hasattr(array, "dtype"):
         raise _refused(f"a {type(array).__name__}", "an array of NumPy or a device, or a torch tensor")
@@ -146,7 +149,7 @@ def _refused(what: str, wanted: str) -> InvalidLaunch:
 
 
 def on_engine(one: TensorMap, address: int) -> bytes:
-    """The 128 bytes for the engine."""
+    """The 128 bytes of a map for the engine."""
     kind = one.type[0]
     fill = _NAN[kind] if one.fill == "nan" else 0
     strides = (*one.strides[:-1], one.itemsize)
@@ -156,10 +159,10 @@ def on_engine(one: TensorMap, address: int) -> bytes:
 
 
 def on_cuda(one: TensorMap, address: int) -> bytes:
-    """The 128 bytes for a GPU, from its driver."""
+    """The 128 bytes of a map for a GPU, made by its driver."""
     swizzle = f"SWIZZLE_{one.swizzle}B" if one.swizzle else "SWIZZLE_NONE"
     fill = "NAN_REQUEST_ZERO_FMA" if one.fill == "nan" else "NONE"
-    outer = one.strides[-2::-1] if len(one.box) > 1 else [PIECE]  # of one dimension none is read
+    outer = one.strides[-2::-1] if len(one.box) > 1 else [PIECE]  # not used for one dimension
     status, made = driver.cuTensorMapEncodeTiled(
         _named(driver.CUtensorMapDataType, f"DATA_TYPE_{one.type[1]}"),
         len(one.box),

@@ -1,15 +1,15 @@
-"""torch at the engine's door: CPU tensors as arrays without a copy, and torch told of the engine.
+"""torch on the engine: CPU tensors as arguments of kernels, without a copy, and better errors of torch.
 
-A CPU tensor stands for one on the GPU. So it may be a view with any strides, as on CUDA, while a host array
-must be contiguous there. NumPy has no bfloat16 and no 8-bit floats; ml_dtypes has them, bit for bit.
+On the engine a CPU tensor is what a CUDA tensor is on a GPU. So it may be a view with any strides, while a
+host array must be contiguous. NumPy has no bfloat16 and no 8-bit floats; ml_dtypes has them, bit for bit.
 
-The only file that replaces anything of torch's, as soon as torch has been imported:
-- ``torch.cuda._lazy_init``, which everything that wants CUDA calls first: its error also says what to write.
-- what else only CUDA has (``ONLY_CUDA``): streams, events, pinned memory ... say that the line is to be left
-  out.
-- what torch.compile does with a launch: nothing (``torch._dynamo.disable``).
-- ``torch.as_tensor`` makes a CPU tensor of a device array of the engine, on the same memory. On CUDA it makes
-  a CUDA tensor of a device array.
+This is the only file that replaces parts of torch, when torch is imported:
+- ``torch.cuda._lazy_init``, which everything that needs CUDA calls first: its error also says what to write.
+- other functions that only CUDA has (``ONLY_CUDA``: streams, events, pinned memory ...): their errors say
+  that the line is to be left out.
+- launches of kernels inside torch.compile, which are excluded from compilation (``torch._dynamo.disable``).
+- ``torch.as_tensor``, which makes a CPU tensor of a device array of the engine, on the same memory, as with a
+  GPU it makes a CUDA tensor.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ INSTEAD = (
     "warplab: this computer has no CUDA. Write device=warplab.torch_device, which is 'cuda' where there is a "
     "GPU and 'cpu' here, where kernels run on the SIMT engine."
 )
-LAUNCHES: list[tuple[type, str]] = []  # methods that launch a kernel or make ready for it
+LAUNCHES: list[tuple[type, str]] = []  # (class, method) of methods that launch or configure a kernel
 LEAVE_OUT = (
     "this computer has no CUDA\nwarplab: on the SIMT engine a launch has ended when the next line runs, and "
-    "its memory is this computer's. Leave the line out, or put it behind `if torch.cuda.is_available():`."
+    "its memory is this computer's. Leave the line out, or put it under `if torch.cuda.is_available():`."
 )
-ONLY_CUDA = (  # where torch asks for CUDA, mostly in words of its own insides
+ONLY_CUDA = (  # functions that need CUDA, whose own errors are mostly about torch's internals
     "cuda.synchronize cuda.set_device cuda.current_stream cuda.default_stream cuda.Event.__new__ "
     "cuda.Stream.__new__ cuda.CUDAGraph.__new__ cuda.device.__enter__ cuda.memory_summary "
     "cuda.reset_peak_memory_stats cuda.mem_get_info cuda.nvtx.range_push cuda.nvtx.range_pop "
@@ -42,7 +42,7 @@ ONLY_CUDA = (  # where torch asks for CUDA, mostly in words of its own insides
 )
 
 
-#: torch's names of the types that NumPy has not; ml_dtypes has them under the same.
+#: types of torch that NumPy does not have; ml_dtypes has them, under the same names
 OF_ML_DTYPES = (
     "bfloat16",
     "float8_e4m3fn",
@@ -51,18 +51,18 @@ OF_ML_DTYPES = (
     "float8_e5m2fnuz",
     "float8_e8m0fnu",
 )
-_ALIGNED = 256  # bytes; where CUDA's allocations begin, and so a tensor's storage
+_ALIGNED = 256  # bytes: the alignment of CUDA's allocations, and so of a tensor's storage
 
 
 def is_tensor(value) -> bool:
-    """True of a torch tensor; torch is not imported for the answer."""
+    """Whether a value is a torch tensor, without importing torch."""
     return isinstance(value, getattr(sys.modules.get("torch"), "Tensor", ()))
 
 
 def array_of(tensor, name: str) -> np.ndarray:
-    """The NumPy array of a CPU tensor's own memory, with its strides in bytes.
+    """A NumPy array on a CPU tensor's memory, with the tensor's strides.
 
-    Raises InvalidLaunch for a tensor that no kernel takes (``refuse``), or of a type that is in neither NumPy
+    Raises InvalidLaunch for a tensor that kernels do not take (``refuse``), or whose type is in neither NumPy
     nor ml_dtypes.
     """
     refuse(tensor, name)
@@ -70,7 +70,7 @@ def array_of(tensor, name: str) -> np.ndarray:
     try:
         if name_of_type not in OF_ML_DTYPES:
             return tensor.numpy()
-        import ml_dtypes  # here: a machine that only measures may not have it
+        import ml_dtypes  # imported late: a machine that only measures may not have it
 
         torch, own = sys.modules["torch"], np.dtype(getattr(ml_dtypes, name_of_type))
         bits = torch.uint8 if own.itemsize == 1 else torch.int16
@@ -80,16 +80,13 @@ def array_of(tensor, name: str) -> np.ndarray:
 
 
 def refuse(tensor, name: str, kind: str = "cpu") -> None:
-    """Raises InvalidLaunch for a tensor that requires a gradient (as numba does), lies on another device,
-    or is a view whose memory does not hold its numbers.
-
-    kind: the device whose tensors the kernel takes; the SIMT engine takes the CPU's.
+    """Raise InvalidLaunch for a tensor that kernels do not take: it requires a gradient (which numba refuses
+    too), is on another kind of device than ``kind``, or its memory does not hold its values.
     """
     refuse_other_numbers(tensor, name)
     if tensor.requires_grad:
         raise InvalidLaunch(
-            f"argument '{name}' is a tensor that requires a gradient, and autograd does not see what a "
-            "kernel does",
+            f"argument '{name}' is a tensor that requires a gradient, and autograd does not record kernels",
             hint="pass tensor.detach(), inside a torch.autograd.Function or torch.library.custom_op with a "
             "backward of its own",
         )
@@ -104,14 +101,14 @@ def refuse(tensor, name: str, kind: str = "cpu") -> None:
 
 
 def refuse_other_numbers(tensor, name: str) -> None:
-    """Raises InvalidLaunch for a tensor whose memory does not hold its numbers: conjugated, negated, sparse
-    or expanded ones.
+    """Raise InvalidLaunch for a tensor whose memory does not hold its values: conjugated, negated, sparse or
+    quantized.
     """
     if tensor.layout is not sys.modules["torch"].strided or tensor.is_quantized:
         parts = "int_repr()" if tensor.is_quantized else "values(), and indices() or crow_indices() beside it"
         what = "quantized" if tensor.is_quantized else str(tensor.layout).removeprefix("torch.")
         raise InvalidLaunch(
-            f"argument '{name}' is a tensor that is {what}, and a kernel takes plain numbers in memory",
+            f"argument '{name}' is a tensor that is {what}, and a kernel takes only dense numbers in memory",
             hint=f"its parts as arguments: tensor.{parts}",
         )
     if tensor.is_conj() or tensor.is_neg():
@@ -119,15 +116,15 @@ def refuse_other_numbers(tensor, name: str) -> None:
         does = "conjugates" if tensor.is_conj() else "negates"
         raise InvalidLaunch(
             f"argument '{name}' is a view that torch {does} when it reads it: its memory has other numbers",
-            hint=f"tensor.{call}, a copy with the numbers",
+            hint=f"tensor.{call}, a copy with the right numbers",
         )
 
 
 def memory_of(tensor) -> tuple[np.ndarray, int]:
-    """The bytes of a CPU tensor's storage that hold it, shared, and at which of them it begins.
+    """(bytes of a CPU tensor's storage, not copied, the offset of the tensor in them).
 
-    They begin at a multiple of 256 bytes of the storage, as CUDA's allocations do, so that a view is aligned
-    here as it is there; they end with the view.
+    The bytes begin at a multiple of 256 bytes of the storage and end with the tensor, so that a view has the
+    same alignment as on a GPU.
     """
     torch = sys.modules["torch"]
     storage = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage()).numpy()
@@ -139,7 +136,7 @@ def memory_of(tensor) -> tuple[np.ndarray, int]:
 
 
 def tensor_of(array: np.ndarray):
-    """The CPU tensor of an array's own memory."""
+    """A CPU tensor on an array's memory."""
     import torch
 
     if array.dtype.name not in OF_ML_DTYPES:
@@ -149,22 +146,21 @@ def tensor_of(array: np.ndarray):
 
 
 def install(on_host) -> None:
-    """Prepare torch, now or when it is imported. on_host(value): a device array's memory as a NumPy array.
-
-    It gives None of anything else.
+    """Prepare torch, now or when it is imported. ``on_host(value)`` returns a device array's memory as a
+    NumPy array, and None for anything else.
     """
     when_imported("torch", lambda torch: _prepare(torch, on_host))
     when_imported("torch._dynamo", _leave_out)
 
 
 def _leave_out(dynamo) -> None:
-    """torch.compile goes around a launch: it would take the engine's own NumPy for the reader's."""
+    """Exclude launches from torch.compile, which would trace the engine's NumPy code."""
     for owner, name in LAUNCHES:
         setattr(owner, name, dynamo.disable(getattr(owner, name), reason="a kernel is launched"))
 
 
 def when_imported(name: str, prepare: Callable[[Any], None]) -> None:
-    """Call prepare(module) of the module of that name: now, or when it is imported."""
+    """Call ``prepare(module)`` for the module ``name``: now, or when it is imported."""
     if name in sys.modules:
         prepare(sys.modules[name])
     else:
@@ -172,7 +168,7 @@ def when_imported(name: str, prepare: Callable[[Any], None]) -> None:
 
 
 class _WhenImported(MetaPathFinder):
-    """Lets a module be found as ever, and prepares it once it has been imported."""
+    """An import hook that finds a module as usual, and prepares it when it has been imported."""
 
     def __init__(self, name, prepare):
         self.name, self.prepare = name, prepare
@@ -210,7 +206,7 @@ def _prepare(torch, on_host) -> None:
         array = on_host(data)
         return as_tensor(data if array is None else tensor_of(array), *args, **kwargs)
 
-    with torch.device("cpu"):  # torch makes its list of what makes tensors, which is to hold the original
+    with torch.device("cpu"):  # makes torch build its list of functions that make tensors, with the original
         torch.empty(0)
     torch.cuda._lazy_init, torch.as_tensor = lazy_init, of_device_arrays_too
     for path in ONLY_CUDA.split():
@@ -220,7 +216,7 @@ def _prepare(torch, on_host) -> None:
 
 
 def _told(function, torch, name):
-    """The function, whose error says what to do where there is no CUDA."""
+    """The function, whose errors say what to do if there is no GPU."""
 
     @functools.wraps(function)
     def told(*args, **kwargs):

@@ -1,14 +1,13 @@
-"""Triton without a GPU: a driver of ours behind Triton's own extension point for drivers.
+"""Triton without a GPU: a driver of our own, through Triton's extension point for drivers.
 
-The only file that uses Triton (which is pinned). A kernel is written, compiled and launched as always; what
-is ours:
-- ``TritonDriver``, given to ``triton.runtime.driver.set_active``: it names the target that Triton's own
-  compiler compiles for, and launches on the engine.
-- ``knobs.runtime.add_stages_inspection_hook``, Triton's hook into its compiler's stages: the last stage,
-  which would assemble, hands the PTX on as it is.
-- what ``kernel[grid]`` returns is a plain lambda of Triton's; ``profile`` knows it by its name.
+The only file that uses Triton (which is pinned). Kernels are written, compiled and launched as usual, by:
+- ``TritonDriver``, given to ``triton.runtime.driver.set_active``: it names the target of Triton's own
+  compiler, and launches on the engine.
+- ``knobs.runtime.add_stages_inspection_hook``, Triton's hook into its compiler's stages: it replaces the last
+  stage, which would assemble, by one that returns the PTX.
+- ``kernel[grid]`` is a plain lambda in Triton; ``is_triton_launch`` recognises it by its qualified name.
 
-On a machine with CUDA nothing of this is installed, and ``profile`` alone uses the driver, while it counts.
+On a machine with a GPU none of this is installed; only ``profile`` uses the driver, while it counts.
 """
 
 from __future__ import annotations
@@ -40,20 +39,20 @@ NO_TIMES = (
     "warplab.profile(kernel[grid], ...) instead, or run on a CUDA GPU"
 )
 
-#: From (grid, block) to what a launch runs under, while ``launch_on_engine`` counts.
+#: (grid, block) -> the context of a launch, while ``launch_on_engine`` runs.
 ContextOf = Callable[[tuple[int, ...], tuple[int, ...]], LaunchContext]
 _counting: ContextVar[ContextOf | None] = ContextVar("_counting", default=None)
 _ran: ContextVar[list[Machine] | None] = ContextVar("_ran", default=None)
 
-#: What ``triton.autotune`` compares its candidates by. ``warplab`` sets it: bounds are known further up.
+#: The benchmark by which ``triton.autotune`` compares candidates. ``warplab/__init__.py`` sets it to
+#: ``timing.tuning.by_bound``, which is in a higher layer.
 benchmark: Callable[..., list[float]] | None = None
 
 
 @dataclass(frozen=True)
 class NotedLaunches:
-    """Launches that are noted and not run: ``note(name, symbol, PTX, grid, block, shared bytes, arguments)``.
-
-    Compiled for an architecture of its own, ``capability``, such as 80: kept apart from what runs here.
+    """A mode in which launches are not run but passed to ``note(name, symbol, PTX, grid, block, shared bytes,
+    arguments)``, compiled for ``capability``, such as 80.
     """
 
     capability: int
@@ -64,26 +63,26 @@ _recording: ContextVar[NotedLaunches | None] = ContextVar("_recording", default=
 
 
 class NoTimes(RuntimeError):
-    """Triton's benchmarks were asked for times of the engine."""
+    """A benchmark of Triton asked for times, which the engine does not have."""
 
 
 def target() -> Target:
-    """What Triton's compiler is asked for: WARPLAB_TRITON_ARCH or sm_80, as the book's counts are. Of sm_90
-    it makes TMA and wgmma.
+    """The target of Triton's compiler: WARPLAB_TRITON_ARCH or sm_80, for which the book counts. For sm_90
+    Triton uses TMA and wgmma.
     """
     return target_in("WARPLAB_TRITON_ARCH", "sm_80")
 
 
 def not_compiled_for(arch: str) -> str:
-    """Why a kernel of Triton's is not compiled for another architecture."""
+    """The message that Triton's kernels are not compiled for another architecture."""
     return (
         f"Triton's kernels are compiled for {target().arch} here, and not for {arch}: "
-        f"the environment variable WARPLAB_TRITON_ARCH={arch} asks for it"
+        f"set the environment variable WARPLAB_TRITON_ARCH={arch} to change that"
     )
 
 
 def install_when_imported() -> None:
-    """Let Triton run on the engine from its import on, whether it has come already or not."""
+    """Make Triton run on the engine, now or when it is imported."""
     when_imported("triton", lambda triton: _install_for_good())
 
 
@@ -94,19 +93,19 @@ def install() -> None:
 
     driver.set_active(_driver())
     knobs.runtime.add_stages_inspection_hook = _ends_with_ptx  # pyright: ignore[reportAttributeAccessIssue] - asked with none too
-    # Triton's cache on disk is kept by a kernel's text, so its PTX names the file that had the text first: a
-    # notebook's cell of yesterday, whose lines nobody can read any more. A kernel compiles in 30 to 110 ms.
+    # Triton's cache on disk is keyed by a kernel's text, so its PTX would name the file that had the text
+    # first, maybe a notebook cell that no longer exists. Compiling a kernel takes 30 to 110 ms.
     knobs.compilation.always_compile = True
 
 
 def _install_for_good() -> None:
-    """``install``, and be what torch asks Triton for where its compiler is to write Triton for the CPU
-    (``torch._inductor.config.cpu_backend = "triton"``).
+    """``install``, and add a CPU backend to Triton, which torch.compile asks for with
+    ``torch._inductor.config.cpu_backend = "triton"``.
     """
     from triton.backends import Backend, backends
 
     class ForCPU:
-        """Triton's compiler for NVIDIA's GPUs, asked for the CPU: it compiles for the engine."""
+        """Triton's compiler for NVIDIA's GPUs, which compiles for the engine, as a backend for the CPU."""
 
         @staticmethod
         def supports_target(target):
@@ -120,7 +119,7 @@ def _install_for_good() -> None:
 
 
 def is_triton_launch(value) -> bool:
-    """True of Triton's ``kernel[grid]``."""
+    """Whether a value is Triton's ``kernel[grid]``."""
     if "triton" not in sys.modules:
         return False
     from triton.runtime.jit import KernelInterface
@@ -138,7 +137,7 @@ def name_of_launch(launcher) -> str:
 
 
 def is_triton_kernel(value) -> bool:
-    """True of what ``@triton.jit`` makes, with or without ``[grid]``, autotuned or not."""
+    """Whether a value is a kernel by ``@triton.jit``, with or without ``[grid]``, autotuned or not."""
     if "triton" not in sys.modules:
         return False
     from triton.runtime.jit import KernelInterface
@@ -147,9 +146,9 @@ def is_triton_kernel(value) -> bool:
 
 
 def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
-    """The PTX that Triton makes of its kernel for these arguments, and the entry's name in it. Nothing runs.
+    """(PTX, name of its entry) that Triton makes of a kernel for these arguments. Nothing runs.
 
-    Of an autotuned kernel it is that of the first configuration.
+    For an autotuned kernel, the first configuration is taken.
     """
     if is_triton_launch(kernel):
         kernel = inspect.getclosurevars(kernel).nonlocals["self"]
@@ -161,10 +160,10 @@ def ptx_of(kernel, args, constants: dict) -> tuple[str, str]:
 
 
 def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> list[Machine]:
-    """Call Triton's ``kernel[grid]``, or a function that does so, on the engine, also where there is CUDA or
-    launches are only noted. Returns what ran, in order: nothing for an empty grid.
+    """Call Triton's ``kernel[grid]``, or a function that does so, on the engine, even with a GPU or inside
+    ``recorded``. Returns the machines that ran, in order; an empty grid gives none.
 
-    ``context_of`` gives what the launch runs under, for the grid and block that Triton has decided on.
+    ``context_of`` returns the context of a launch, for the grid and block that Triton has chosen.
     """
     ran: list[Machine] = []
     tokens = _counting.set(context_of), _ran.set(ran), _recording.set(None)
@@ -179,16 +178,16 @@ def launch_on_engine(launcher, args, options: dict, context_of: ContextOf) -> li
 
 
 def is_recording() -> bool:
-    """Whether launches are noted, as in ``recorded``."""
+    """Whether launches are passed to a ``note`` function instead of being run (``recorded``)."""
     return _recording.get() is not None
 
 
 @contextmanager
 def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
-    """Inside, launches of Triton's kernels are told to ``note`` (see NotedLaunches) and do not run.
+    """Inside this context, launches of Triton's kernels are passed to ``note`` (see NotedLaunches), not run.
 
-    Compiled for ``target`` where it is older than the engine's, whose code every later GPU takes. ``note``
-    gets arguments as they were passed, a number for each parameter that is none of theirs.
+    They are compiled for ``target`` if it is older than the engine's Triton target, else for that, as later
+    GPUs run its code. ``note`` gets the arguments as they were passed, and 0 for parameters that Triton adds.
     """
     if "triton" not in sys.modules:
         yield
@@ -204,7 +203,7 @@ def recorded(target: Target, note: Callable[..., None]) -> Iterator[None]:
 
 @contextmanager
 def _active() -> Iterator[None]:
-    """The engine is Triton's driver; afterwards the driver is what it was."""
+    """Inside this context, the engine is Triton's driver; afterwards the previous driver is restored."""
     from triton import knobs
     from triton.runtime import driver
 
@@ -221,35 +220,35 @@ def _active() -> Iterator[None]:
 
 
 def _ends_with_ptx(backend=None, stages=None, options=None, language=None, capability=None):
-    """Triton's hook into its stages. Without arguments it is asked for the key that its cache adds."""
+    """Triton's hook into its stages. Called without arguments, it returns its part of Triton's cache key."""
     if stages is None:
         key = "warplab: PTX is the last stage"
         return key, hashlib.sha256(key.encode()).hexdigest()
-    if "cubin" in stages and capability == _compiled_for():  # who compiles for something else means it
+    if "cubin" in stages and capability == _compiled_for():  # not for an explicit other target
         stages["cubin"] = lambda ptx, metadata: ptx.encode()
     return None
 
 
 def _capability() -> int:
-    """80 of "sm_80"."""
+    """The target's compute capability as a number: 80 for sm_80."""
     major, minor = target().capability
     return 10 * major + minor
 
 
 def _compiled_for() -> int:
-    """The capability that Triton's compiler is asked for now."""
+    """The capability that Triton compiles for at present."""
     recording = _recording.get()
     return recording.capability if recording else _capability()
 
 
 @functools.cache
 def _driver():
-    """The one TritonDriver of the process. Its class needs Triton's, which is imported late."""
+    """The only TritonDriver of the process. Its class is defined here because Triton is imported late."""
     from triton.backends import DriverBase, backends
     from triton.backends.compiler import GPUTarget
 
     class TritonDriver(DriverBase):
-        """What Triton asks of a device, answered for the engine."""
+        """Triton's driver interface for the engine."""
 
         utils, launcher_cls = _Utilities(), _Launcher
 
@@ -269,7 +268,7 @@ def _driver():
             return torch.device("cpu")
 
         def get_current_device(self):
-            """A number that no GPU has, by which Triton keeps compiled kernels."""
+            """A number that no GPU has; Triton caches compiled kernels by it."""
             return -_compiled_for() - (0 if _recording.get() else 1000)
 
         def set_current_device(self, device): ...
@@ -282,7 +281,7 @@ def _driver():
         def get_benchmarker(self):
             return benchmark
 
-        def get_device_interface(self):  # do_bench asks for it first of all
+        def get_device_interface(self):  # do_bench calls this first
             raise NoTimes(f"triton.testing.do_bench: {NO_TIMES}")
 
         def get_empty_cache_for_benchmark(self):
@@ -292,10 +291,10 @@ def _driver():
 
 
 class _Utilities:
-    """Triton's ``driver.active.utils``: loading a kernel, and what is known of the device."""
+    """Triton's ``driver.active.utils``: loads kernels and gives properties of the device."""
 
     def get_device_properties(self, device=None) -> dict[str, int]:
-        """Limits of the architecture. As for numba's kernels the engine has one multiprocessor."""
+        """Limits of the architecture; as in ``engine_driver``, there is one multiprocessor."""
         limit = target().limits
         return {
             "max_shared_mem": limit.max_shared_per_block,
@@ -305,9 +304,9 @@ class _Utilities:
         }
 
     def load_binary(self, name: str, kernel: bytes, shared: int, device):
-        """(module, function, registers, spilled bytes, most threads): Triton's view of a loaded kernel.
+        """(module, function, registers, spilled bytes, most threads): a loaded kernel in Triton's terms.
 
-        Of one that is recorded the function is its PTX.
+        Module and function are the Program, or the PTX if launches are recorded.
         """
         if _recording.get():
             ptx = kernel.decode()
@@ -319,7 +318,7 @@ class _Utilities:
 
 
 class _Launcher:
-    """Made once a compiled kernel, called once a launch."""
+    """Triton's launcher: made once for each compiled kernel, called for each launch."""
 
     def __init__(self, src, metadata):
         self.name, self.metadata = src.fn.__name__ if hasattr(src, "fn") else src.name, metadata
@@ -328,7 +327,7 @@ class _Launcher:
     def __call__(self, x, y, z, stream, program, packed, launch_metadata, enter_hook, exit_hook, *args):
         from triton.runtime._allocation import _allocator
 
-        if min(x, y, z) <= 0:  # Triton's own launcher returns as well
+        if min(x, y, z) <= 0:  # as Triton's own launcher does
             return
         blocks, m = x * y * z, self.metadata
         has_descriptor = any(str(ty).startswith("tensordesc") for ty in self.signature)
@@ -343,12 +342,12 @@ class _Launcher:
         if recording:
             if m.global_scratch_size or has_descriptor:
                 raise InvalidLaunch(
-                    "tensor descriptors and scratch memory of Triton's are not passed to the device here",
+                    "tensor descriptors and Triton's scratch memory are not supported here",
                     kernel=self.name,
                     hint="pointers: tl.load(x + offsets, mask=...)",
                 )
             arguments = [0 if value is None else value for _, _, value in flat] + [0, 0]
-            if _ran.get() is None:  # else autotuning tries a candidate, which is no launch of the program's
+            if _ran.get() is None:  # else autotuning tries a candidate, which is not a launch of the program
                 recording.note(self.name, m.name, program, (x, y, z), 32 * m.num_warps, m.shared, arguments)
             return
         parameters = _Parameters(program.name)
@@ -377,8 +376,7 @@ class _Launcher:
 class _Parameters:
     """The parameters of one launch: their ``values`` as bytes, and the ``regions`` mapped for tensors.
 
-    As on a GPU it is a tensor's whole storage that a kernel can reach, so views of one storage lie in one
-    region.
+    As on a GPU, a kernel can access a tensor's whole storage, so views of one storage share a region.
     """
 
     def __init__(self, kernel: str):
@@ -390,20 +388,20 @@ class _Parameters:
         return list(self.storages.values())
 
     def on_copies(self) -> None:
-        """Let the launch write to copies, so that the tensors stay as they are."""
+        """Replace the tensors' memory by copies, which the launch may write to."""
         for region in self.regions:
             region.data = region.data.copy()
             region.views.clear()
 
     def add(self, name: str, ty, value) -> None:
-        """Append a parameter of Triton's type ``ty``: "i32", "*fp32", ..."""
+        """Append a parameter; ``ty`` is Triton's type, such as "i32" or "*fp32"."""
         if ty.startswith("*"):
             self.values.append(np.uint64(self._address(name, value)).tobytes())
         else:
             self.values.append(scalar(ty, value))
 
     def _address(self, name: str, value) -> int:
-        """The engine's address of a tensor's first element; 0 of None; an address as it is."""
+        """The engine's address of a tensor's first element; 0 for None; an address as it is."""
         if value is None or isinstance(value, int):
             return value or 0
         if not hasattr(
@@ -429,16 +427,16 @@ class _Parameters:
             self.storages[start] = _map(name, value)
         if at % 16 == 0 and (at - start) % 16:
             raise InvalidLaunch(
-                f"argument '{name}' lies aligned to 16 bytes by chance, in memory that does not begin so; "
-                "Triton compiles for that alignment, and the engine's addresses have another",
+                f"argument '{name}' is at a multiple of 16 bytes, but its storage does not begin at one; "
+                "Triton compiles for that alignment, which the engine's addresses do not keep",
                 kernel=self.kernel,
-                hint="tensor.clone(), whose memory is torch's own",
+                hint="tensor.clone(), whose memory torch aligns",
             )
         return self.storages[start].base + at - start
 
 
 def _flat(name: str, ty, value) -> list[tuple[str, str, Any]]:
-    """(name, type, value) of each parameter that an argument is: a tuple has several, a constant none."""
+    """(name, type, value) of each parameter of an argument: several for a tuple, none for a constant."""
     if ty == "constexpr":
         return []
     if isinstance(ty, tuple):
@@ -450,9 +448,9 @@ def _flat(name: str, ty, value) -> list[tuple[str, str, Any]]:
 
 
 def _of_descriptor(descriptor) -> list[tuple[str, Any]]:
-    """(type, value) of each parameter that a tensor descriptor is in code without TMA.
+    """(type, value) of each parameter of a tensor descriptor in code without TMA.
 
-    Shape and strides come twice: once as the kernel's code takes a descriptor apart, once as the launch does.
+    Shape and strides are there twice, as Triton's compiler and its launcher both add them.
     """
     shape, strides = descriptor.shape, descriptor.strides
     return [
@@ -465,7 +463,7 @@ def _of_descriptor(descriptor) -> list[tuple[str, Any]]:
 
 
 def _map(name: str, tensor) -> Region:
-    """A region on the memory of a tensor's storage."""
+    """Map the memory of a tensor's storage."""
     import torch
 
     storage = tensor.untyped_storage()
@@ -479,7 +477,7 @@ def _map(name: str, tensor) -> Region:
 
 
 def scalar(ty: str, value) -> bytes:
-    """A number as Triton's type: whole numbers in two's complement, floats rounded to the type."""
+    """The bytes of a number in Triton's type ``ty``; integers wrap, floats are rounded to the type."""
     if ty[0] in "iu":
         size = max(1, int(ty[1:]) // 8)
         return (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

@@ -1,1 +1,1 @@
-"""NVIDIA's own compilers, without a GPU: NVRTC, ptxas and nvdisasm, and what they made, kept on disk."""
+"""NVIDIA's compilers, which need no GPU (NVRTC, ptxas, nvdisasm), and a cache of their results on disk."""

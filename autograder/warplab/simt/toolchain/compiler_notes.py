@@ -1,4 +1,4 @@
-"""What a compiler's error means for those who pasted a kernel: sentences for what NVRTC words for itself."""
+"""Explains errors of the compilers (NVRTC, numba, Triton, Python) in sentences that a student understands."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import yaml
 
-#: What NVRTC calls the kernel's name, which it compiles as a line of its own.
+#: The file name in NVRTC's errors about the kernel's name, which it compiles as a line of its own.
 NAME_FILE = "__nv_name_map"
 
-#: What NVRTC says of a name that several kernels have.
+#: NVRTC's message for a name that several kernels have.
 OVERLOADED = "cannot determine which instance of overloaded function"
 
 _UNDEFINED = re.compile(r'identifier "([^"]+)" is undefined|has no member "([^"]+)"')
@@ -29,9 +29,11 @@ def _table() -> dict[str, list[tuple[re.Pattern[str], str, str]]]:
 
 
 def translated(compiler: str, error: str, worded: Callable[[str], str] = str) -> tuple[str, str]:
-    """(what an error means, how the author's line looks); empty texts for an error that is in no table.
+    """(explanation of an error, regular expression of the line that it is about), by compiler_words.yml;
+    ("", "") for an error that is not there.
 
-    compiler: "numba", "nvrtc", "triton" or "python". worded: makes words of what the message quotes.
+    ``compiler``: a key of that file, such as "numba", "nvrtc", "triton" or "python". ``worded`` translates
+    the parts that the error quotes.
     """
     for says, means, looks in _table()[compiler]:
         if found := says.search(error):
@@ -40,7 +42,7 @@ def translated(compiler: str, error: str, worded: Callable[[str], str] = str) ->
 
 
 def of_triton(text: str) -> str:
-    """Triton's message on a kernel that it refuses as one clause, with the author's line; "" of any other."""
+    """Triton's error on a kernel as one clause, with the author's line; "" for other texts."""
     lines = text.split("\n")
     end = next((number for number, line in enumerate(lines) if line.strip() == "^"), 0)
     place = re.match(r"at (\d+):\d+:\n", text)
@@ -55,26 +57,26 @@ def of_triton(text: str) -> str:
 
 
 def meanings(lines: list[str]) -> list[str]:
-    """A sentence on an error, the author's line below it; none for what it says well enough itself."""
+    """A list with an explanation of an error of NVRTC, given with its source line; [] if it needs none."""
     meant, _ = translated("nvrtc", "\n".join(lines))
     return _unknown_characters(lines) or ([f"  {meant}"] if meant else [])
 
 
 def _unknown_characters(lines: list[str]) -> list[str]:
-    """A sentence on the letter, quotation mark or space that the compiler takes for no token."""
+    """An explanation for a non-ASCII letter, quotation mark or space that the compiler does not accept."""
     strange = [c for line in lines[1:] for c in line if not c.isascii()]
     if "unrecognized token" not in lines[0] or not strange:
         return []
     name = unicodedata.name(strange[0], "without a name").lower()
     return [
-        f"  '{strange[0]}' (U+{ord(strange[0]):04X}, {name}) may stand in comments and strings alone: "
-        "elsewhere NVRTC takes ASCII"
+        f"  '{strange[0]}' (U+{ord(strange[0]):04X}, {name}) may be used only in comments and strings: "
+        "elsewhere NVRTC accepts only ASCII"
     ]
 
 
 def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
-    """Of the errors (place, text) of one compilation the one that tells most: the first, or the unknown type
-    in the parameters of a kernel, for which NVRTC first says that it does not take it for a function.
+    """The most helpful of the errors (place, text) of one compilation. It is the first, except for a kernel
+    with an unknown type in its parameters, where a later error on the same line names the type.
     """
     first, text = errors[0]
     if "does not apply here" not in text:
@@ -84,7 +86,7 @@ def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
 
 
 def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
-    """What is wrong with the name of a kernel that the source has, by NVRTC's errors on that name alone."""
+    """A message for a kernel's name that NVRTC refuses although the source has the kernel; "" if unclear."""
     base = kernel.partition("<")[0].strip()
     if OVERLOADED in log:
         return (
@@ -99,8 +101,8 @@ def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
     name = unknown[1] or unknown[2] if unknown else ""
     if name and any(name == known.rpartition("::")[2] for known in kernels):
         return (
-            f"{name} stands under an #if that is not true here: "
-            "put the #define that it asks for at the top of the source"
+            f"{name} is inside an #if that is false here: "
+            "put the #define that it tests at the top of the source"
         )
     if name:
         return (

@@ -1,8 +1,8 @@
-"""Compiled text kept on disk from one process to the next: ``~/.cache/warplab``, JSON files.
+"""A cache of compiled text on disk: JSON files in ``~/.cache/warplab``.
 
-A file's name is the hash of all that it was made from.
-It can be deleted at any time. Processes may share it: a file appears whole or not at all. It holds text and
-no code of ours, and a sandboxed student has a home, and so a cache, of their own.
+A file's name is the hash of everything that its content depends on. The folder can be deleted at any time.
+Processes may share it, as files are written atomically. It holds no code of ours, and a sandboxed student has
+a home of their own, and so a cache of their own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 
 def kept(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
-    """What ``make()`` returned when last called for ``made_from`` (JSON-able), in this process or another."""
+    """The result of ``make()``, from the cache if it has been called for ``made_from`` (JSON-able) before."""
     folder = Path.home() / ".cache" / "warplab"
     path = folder / f"{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()}.json"
     try:
@@ -24,7 +24,7 @@ def kept(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ..
         if isinstance(found, list) and all(isinstance(text, str) for text in found):
             return tuple(found)
     except (OSError, ValueError):
-        pass  # not there, or damaged: made again
+        pass  # missing or damaged: make it again
     made = make()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,5 +32,5 @@ def kept(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ..
             json.dump(made, file)
         os.replace(file.name, path)
     except OSError:
-        pass  # a read-only home or a full disk costs time, not the kernel
+        pass  # with a read-only home or a full disk there is no cache
     return made

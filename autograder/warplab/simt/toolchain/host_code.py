@@ -1,11 +1,12 @@
-"""The host code of a `.cu` file set aside: NVRTC compiles for the device alone, and refuses ``main``.
+"""Removes the host code of a `.cu` file: NVRTC compiles only device code, and refuses ``main``.
 
-What stays is what has an execution or memory space (``__global__``, ``__device__``, ``__constant__``, ...)
-and every type, alias, constant and constexpr function that it mentions, by name and step by step. Blanks
-stand where the rest stood, so that line numbers stay. Header files of the author's own are treated alike.
+Declarations with an execution or memory space (``__global__``, ``__device__``, ``__constant__``, ...) are
+kept, and so are all types, aliases, constants and constexpr functions that these mention, directly or
+indirectly. The rest is replaced by blanks, so that line numbers stay. The author's own headers are treated in
+the same way.
 
-The lexical grammar of C++ is one regular expression here. tree-sitter's CUDA grammar would be two binary
-wheels for every student, and it loses the thread where a macro such as ``CHECK(...)`` stands for a statement.
+The lexical grammar of C++ is one regular expression here. tree-sitter's CUDA grammar would be two more binary
+wheels for every student, and it fails where a macro such as ``CHECK(...)`` is a statement.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _USING = re.compile(r"using\s+namespace\s+(\w+(?:\s*::\s*\w+)*)\s*;")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _JOINED = re.compile(
     r'(\bextern\s*"C")(?=__)'
-)  # extern "C"__global__, which is a literal of one's own to C++17
+)  # extern "C"__global__ without a space, which C++17 reads as a user-defined literal
 
 SPACES = frozenset("__global__ __device__ __constant__ __shared__ __managed__".split())
 _CLASSES = frozenset("struct class union enum".split())
@@ -56,7 +57,7 @@ _KEYWORDS = frozenset(
 
 @dataclass(frozen=True)
 class Token:
-    """A token of C++ at ``start`` of the text; blanks and comments are none."""
+    """A token of C++ at the offset ``start`` of the text; blanks and comments are not tokens."""
 
     kind: str
     text: str
@@ -72,9 +73,9 @@ _START = operator.attrgetter("start")
 
 @dataclass
 class SourceItem:
-    """A declaration at the level of a file, a namespace or a class, from ``start`` to ``end`` of the text.
+    """A declaration in a file, a namespace or a class, from ``start`` to ``end`` of the text.
 
-    ``sort``: "device" stays, "host" goes, "either" stays if something that stays mentions one of its names.
+    ``sort``: "device" is kept, "host" is removed, "either" is kept if a kept item mentions one of its names.
     """
 
     start: int
@@ -82,42 +83,42 @@ class SourceItem:
     sort: str
     names: tuple[str, ...]
     mentions: set[str]
-    namespace: str = ""  # where it stands, with the colons: "ns::"
+    namespace: str = ""  # the enclosing namespaces, with colons: "ns::"
     kernel: bool = False
     template: bool = False
     initialised: bool = False  # a variable with an initialiser
-    inserted: list[tuple[int, str]] = field(default_factory=list)  # what to write where, for NVRTC to take it
-    dropped: list[SourceItem] = field(default_factory=list)  # host functions of a class that stays
+    inserted: list[tuple[int, str]] = field(default_factory=list)  # (offset, text) to add for NVRTC
+    dropped: list[SourceItem] = field(default_factory=list)  # host functions of a class that is kept
 
 
 @dataclass
 class SourceFile:
-    """A file's text as the items that it declares and the names that its macros stand for."""
+    """A file's text, its tokens, the items that it declares and the headers that it includes."""
 
     name: str
     text: str
     tokens: list[Token]
     items: list[SourceItem]
-    includes: list[tuple[int, int, str, bool]]  # where a header's name starts and ends, it, whether quoted
+    includes: list[tuple[int, int, str, bool]]  # (start, end, name, whether in quotes) of a header's name
 
     @functools.cached_property
     def directives(self) -> list[Token]:
-        """The preprocessor's lines among the tokens, in their order."""
+        """The preprocessor directives among the tokens, in order."""
         return [token for token in self.tokens if token.kind == "directive"]
 
     @functools.cached_property
     def line_ends(self) -> list[int]:
-        """Where each line ends."""
+        """The offset of each line's end."""
         return [m.start() for m in re.finditer("\n", self.text)]
 
 
 @dataclass(frozen=True)
 class DeviceSource:
-    """What NVRTC is given, and what there is to say about the names that it then does not know.
+    """A source without host code for NVRTC, and what error messages need to know about the rest.
 
-    ``headers``: the author's own, by the name under which ``text`` includes them. ``host``: names that were
-    set aside, each with its "file:line". ``missing``: headers that are nowhere, and empty here. ``kernels``:
-    names, and whether each is a template. ``initialised``: variables of the device with an initialiser.
+    ``headers``: (name by which ``text`` includes it, text) of the author's own headers. ``host``: (name,
+    "file:line") of removed declarations. ``missing``: headers that were not found, which are empty here.
+    ``kernels``: (name, whether it is a template). ``initialised``: device variables with an initialiser.
     """
 
     text: str
@@ -136,11 +137,11 @@ def without_host_code(
     known: Callable[[str], bool],
     alone: bool = False,
 ) -> DeviceSource:
-    """``text`` of the file ``name`` as NVRTC can compile it.
+    """``text`` of the file ``name`` without its host code.
 
-    wanted: the kernel as C++ names it, ``kernel<Square, 16>``; alone: with what it mentions and nothing else
-    of the device. find(header, file that includes it, quoted)
-    gives (name, text) of a header of the author's own, or None; known(header) says whether NVRTC has it.
+    ``wanted``: the kernel's name in C++, such as ``kernel<Square, 16>``. ``alone``: keep of the device code
+    only this kernel and what it mentions. ``find(header, including file, quoted)`` returns (name, text) of
+    one of the author's own headers, or None; ``known(header)``: whether NVRTC has it.
     """
     files = _read(text, name, find)
     macros = _macros(files.values())
@@ -183,7 +184,7 @@ def without_host_code(
 
 
 def _edits_of_items(file: SourceFile, kept: set[int], host: dict[str, str]) -> list[tuple[int, int, str]]:
-    """Blanks in place of what is not kept; the names of what belongs to the host go into ``host``."""
+    """The edits that replace items which are not kept by blanks; adds the names of host code to ``host``."""
     edits: list[tuple[int, int, str]] = []
     for item in file.items:
         if id(item) not in kept:
@@ -198,7 +199,7 @@ def _edits_of_items(file: SourceFile, kept: set[int], host: dict[str, str]) -> l
 
 
 def _read(text, name, find) -> dict[str, SourceFile]:
-    """The file and all headers of the author's own that it includes, by name."""
+    """The file and all of the author's own headers that it includes, directly or indirectly, by name."""
     files: dict[str, SourceFile] = {}
     waiting = [(name, text)]
     while waiting:
@@ -224,7 +225,7 @@ def _read(text, name, find) -> dict[str, SourceFile]:
 
 
 def _macros(files) -> dict[str, tuple[bool, set[str], bool]]:
-    """{name: (takes arguments, the words of its body, whether it opens a brace)} of all ``#define``."""
+    """{name: (takes arguments, words of its body, whether the body has a brace)} of all ``#define``."""
     out: dict[str, tuple[bool, set[str], bool]] = {}
     for file in files:
         for token in file.tokens:
@@ -249,7 +250,7 @@ class _Scope:
         self.attributes = _standing_for(macros, _ATTRIBUTES)
 
     def items(self) -> Iterator[SourceItem]:
-        """The items, those of namespaces among them."""
+        """The items, including those inside namespaces."""
         while self.at < self.end:
             token = self.tokens[self.at]
             if token.kind == "directive":
@@ -269,11 +270,11 @@ class _Scope:
                 yield self._item()
 
     def _text(self, i: int) -> str:
-        """The text of token ``i``; empty behind the last one."""
+        """The text of token ``i``; "" after the last one."""
         return self.tokens[i].text if i < self.end else ""
 
     def _container(self) -> int | None:
-        """Where the brace of a namespace or of ``extern "C"`` opens, if one starts here."""
+        """The index of the opening brace of a namespace or ``extern "C"``, if one starts here."""
         words: list[str] = []
         for i in range(self.at, min(self.end, self.at + 12)):
             text = self.tokens[i].text
@@ -286,7 +287,7 @@ class _Scope:
         return None
 
     def _close(self, opened: int) -> int:
-        """The index of what closes the bracket at ``opened``; of two branches of an ``#if`` one counts."""
+        """The index of the bracket that closes the one at ``opened``; of an ``#if`` one branch counts."""
         depth, i = 0, opened
         while i < self.end:
             token = self.tokens[i]
@@ -302,7 +303,9 @@ class _Scope:
         return self.end - 1
 
     def _branch(self, i: int) -> int:
-        """``i``, or past the branch that it starts: of an ``#if`` in an item the first counts."""
+        """``i``, or the end of the ``#if`` branch that starts there and is to be skipped: inside an item only
+        the first branch counts.
+        """
         verb, rest = _directive(self.tokens[i])
         never = verb == "if" and rest.strip() in ("0", "false")
         if not never and verb not in ("else", "elif"):
@@ -329,7 +332,7 @@ class _Scope:
         return self.end - 1
 
     def _item(self) -> SourceItem:
-        """The item that starts here: up to a semicolon, or the end of a function's body."""
+        """The item that starts here and ends with a semicolon or a function's body."""
         d = _Declaration(first=self.at)
         i = self.at
         while i < self.end:
@@ -383,18 +386,18 @@ class _Scope:
         return self._sorted(d)
 
     def _declares(self, i: int) -> bool:
-        """Whether a further variable of a declaration starts at token ``i``."""
+        """Whether another variable of the same declaration starts at token ``i``."""
         while self._text(i) == "*":
             i += 1
         return i < self.end and self.tokens[i].kind == "word" and self._text(i + 1) in _AFTER_A_NAME
 
     def _is_attribute(self, opened: int, first: int) -> bool:
-        """Whether a parenthesis belongs to what may stand before a name: ``struct __align__(16) Name``."""
+        """Whether a parenthesis belongs to an attribute: ``struct __align__(16) Name``."""
         before = [t.text for t in self.tokens[max(first, opened - 2) : opened]]
         return before[-1:] != [] and (before[-1] in self.attributes or before[0] in _CLASSES)
 
     def _without_variables(self, d: _Declaration, names) -> tuple[tuple[str, ...], list[SourceItem]]:
-        """The names of a type alone, and the host's variables that its declaration ends with."""
+        """(names of the declared type, host variables that the declaration ends with)."""
         closed = d.class_body[1] if d.class_body else d.last
         if closed + 1 >= d.last:
             return names, []
@@ -404,12 +407,12 @@ class _Scope:
         return tuple(name for name in names if name not in own), [rest]
 
     def _expands(self, opened: int, first: int) -> bool:
-        """Whether a macro that is a whole definition, ``DEFINE_KERNEL(add, +)``, starts the item."""
+        """Whether the item is a macro for a whole definition, such as ``DEFINE_KERNEL(add, +)``."""
         call, _, brace = self.macros.get(self.tokens[first].text, (False, set(), False))
         return call and brace and opened == first + 1
 
     def _sorted(self, d: _Declaration) -> SourceItem:
-        """The item that a declaration is: whether it stays, what it declares and mentions."""
+        """The SourceItem of a declaration, with its sort, names and mentions."""
         tokens = self.tokens[d.first : d.last + 1]
         words = [t.text for t in d.head]
         dropped: list[SourceItem] = []
@@ -466,18 +469,18 @@ _DECLARES_A_TYPE = _CLASSES | {"typedef", "using", "namespace", "const", "conste
 
 @dataclass
 class _Declaration:
-    """What is known of an item while its tokens are read."""
+    """The state of parsing one item."""
 
     first: int
     last: int = 0
-    head: list[Token] = field(default_factory=list)  # outside of brackets, up to the initialiser
-    name: str = ""  # of a function
+    head: list[Token] = field(default_factory=list)  # tokens outside of brackets, before an initialiser
+    name: str = ""  # the name of a function
     pointer: str = ""  # the name in float (*name)(float)
     function: bool = False  # it has parameters
     body: bool = False
-    value: bool = False  # what follows is an initialiser
+    value: bool = False  # the tokens that follow are an initialiser
     initialised: bool = False
-    constructor: bool = False  # it has a list of members' initialisers
+    constructor: bool = False  # it has a list of member initialisers
     template: bool = False
     class_body: tuple[int, int] | None = None  # indices of its braces
 
@@ -488,7 +491,7 @@ class _Declaration:
         )
 
     def last_name(self) -> str:
-        """The name that stands last in the head, without its template's arguments."""
+        """The last name in the head that is not inside template arguments."""
         depth = 0
         for token in reversed(self.head):
             depth += (token.text == ">") - (token.text == "<")
@@ -498,13 +501,13 @@ class _Declaration:
 
 
 def _directive(token: Token) -> tuple[str, str]:
-    """("if", "N > 3") of ``#if N > 3``; two empty strings of another token."""
+    """("if", "N > 3") for ``#if N > 3``; ("", "") for other tokens."""
     m = _DIRECTIVE.match(token.text) if token.kind == "directive" else None
     return (m["verb"], m["rest"]) if m else ("", "")
 
 
 def _standing_for(macros, words) -> set[str]:
-    """``words`` and the macros whose bodies have one of them, at any depth."""
+    """``words``, and all macros that expand to one of them, directly or indirectly."""
     out = set(words)
     while more := {name for name, (_, body, _) in macros.items() if body & out} - out:
         out |= more
@@ -512,7 +515,7 @@ def _standing_for(macros, words) -> set[str]:
 
 
 def _names(tokens: list[Token], d: _Declaration) -> tuple[str, ...]:
-    """The names that an item declares; none for an operator and for ``using namespace``."""
+    """The names that an item declares; () for an operator and for ``using namespace``."""
     words = [t.text for t in d.head]
     if words[:1] == ["using"]:
         if "namespace" in words[:2] or len(words) < 2:
@@ -543,9 +546,9 @@ def _names(tokens: list[Token], d: _Declaration) -> tuple[str, ...]:
 
 
 def _reached(items, macros, wanted: set[str], alone: bool) -> set[int]:
-    """The ids of the items that stay: the device's and what they mention, macros replaced by their bodies.
+    """The ids of the items to keep: device code and everything that it mentions, also through macros.
 
-    alone: of the device's, too, those alone that are reached from the names ``wanted``.
+    ``alone``: keep only device code that is reached from the names in ``wanted``.
     """
     by_name: dict[str, list[SourceItem]] = {}
     for item in items:
@@ -566,14 +569,14 @@ def _reached(items, macros, wanted: set[str], alone: bool) -> set[int]:
             kept.add(id(item))
             waiting |= item.mentions
     gone = {name for item in items if id(item) not in kept for name in item.names}
-    for item in items:  # an assertion about a type stays with it
+    for item in items:  # a static_assert is kept unless it mentions removed names
         if item.names == ("static_assert",) and not item.mentions & (gone - {"static_assert"}):
             kept.add(id(item))
     return kept
 
 
 def _declared_first(file: SourceFile, aliases: set[str]) -> list[tuple[int, int, str]]:
-    """``using namespace cv`` with ``cv`` declared before it: the header that has it may be empty here."""
+    """The edits that declare ``cv`` before ``using namespace cv``, as its header may be empty here."""
     return [
         (item.start, item.start, f"namespace {m[1]} {{}} ")
         for item in file.items
@@ -582,12 +585,12 @@ def _declared_first(file: SourceFile, aliases: set[str]) -> list[tuple[int, int,
 
 
 def _place(file: SourceFile, item: SourceItem) -> str:
-    """``file:line`` where an item starts."""
+    """``file:line`` of an item's start."""
     return f"{file.name.rsplit('/', 1)[-1]}:{bisect.bisect_left(file.line_ends, item.start) + 1}"
 
 
 def _blanked(file: SourceFile, item: SourceItem) -> str:
-    """Blanks and line ends in place of an item; its ``#if`` and ``#define`` stay."""
+    """The text of an item with everything but line ends, ``#if`` and ``#define`` replaced by blanks."""
     text = file.text[item.start : item.end]
     out = list(re.sub(r"[^\n]", " ", text))
     first, last = (bisect.bisect_left(file.directives, at, key=_START) for at in (item.start, item.end))

@@ -1,7 +1,4 @@
-"""nvdisasm, the disassembler: the machine code (SASS) that the assembler made, instruction by instruction.
-
-From a wheel, where it is installed.
-"""
+"""nvdisasm, the disassembler: a kernel's machine code (SASS), instruction by instruction."""
 
 from __future__ import annotations
 
@@ -23,10 +20,10 @@ _ENTRY = re.compile(r"\.entry\s+([\w$]+)")
 
 @dataclass(frozen=True)
 class MachineInstruction:
-    """``@P0 LDG.E.128 R4, desc[UR4][R2.64]``: its ``opcode`` is LDG, its ``mods`` are E and 128.
+    """One instruction: ``@P0 LDG.E.128 R4, desc[UR4][R2.64]`` with ``opcode`` LDG, ``mods`` E and 128.
 
-    ``places``: the (file, line) that it came from, and where code inlined from there was called, innermost
-    first. ``labels``: those that stand before it.
+    ``places``: the (file, line) that it came from and, for inlined code, those of the calls, innermost first.
+    ``labels``: the labels before it.
     """
 
     text: str
@@ -37,19 +34,18 @@ class MachineInstruction:
 
     @property
     def guard(self) -> str:
-        """The predicate that decides whether a lane takes part: ``P0``, also of ``@!P0``; empty: none."""
+        """The instruction's predicate: ``P0`` for ``@P0`` and ``@!P0``, "" if there is none."""
         return self.text.split()[0].lstrip("@!") if self.text.startswith("@") else ""
 
     @property
     def operands(self) -> list[str]:
-        """What stands behind the opcode, the results first."""
+        """The operands, the results first."""
         bare = self.text.split(maxsplit=1)[1] if self.guard else self.text
         return [one.strip() for one in bare.partition(" ")[2].split(",")]
 
     def place(self, home: str) -> tuple[str, int]:
-        """Its line in the kernel's own file ``home``; code inlined there counts at the line that called it.
-
-        ("", 0) of code that came from no line.
+        """The innermost (file, line) in the kernel's own file ``home``, so code inlined from a library counts
+        at its call; the outermost place if there is none; ("", 0) for code without a line.
         """
         if not self.places:
             return "", 0
@@ -58,10 +54,8 @@ class MachineInstruction:
 
 @functools.lru_cache(maxsize=256)
 def machine_code_of(ptx: str, entry: str) -> tuple[MachineInstruction, ...] | None:
-    """The machine code of the kernel ``entry`` for the architecture that its PTX names.
-
-    None without nvdisasm, or where it cannot read the code. Raises ToolchainError where ptxas refuses the
-    PTX.
+    """The machine code of the kernel ``entry`` for the architecture of its PTX; None without nvdisasm, or if
+    that cannot read the code. Raises ToolchainError if ptxas refuses the PTX.
     """
     tool = find("nvdisasm")
     if tool is None:
@@ -76,9 +70,8 @@ def machine_code_of(ptx: str, entry: str) -> tuple[MachineInstruction, ...] | No
 
 
 def read(listing: str, others: set[str]) -> tuple[MachineInstruction, ...]:
-    """The instructions in nvdisasm's ``listing``, without those of the kernels named in ``others``.
-
-    What fills a function up behind its end (a branch to itself and NOPs) is left out.
+    """The instructions in nvdisasm's ``listing``, without those of the kernels in ``others``, and without the
+    padding after a function's end (a branch to itself and NOPs).
     """
     out: list[MachineInstruction] = []
     chain: list[tuple[str, int]] = []
@@ -104,7 +97,7 @@ def read(listing: str, others: set[str]) -> tuple[MachineInstruction, ...]:
 
 
 def required(ptx: str, entry: str) -> tuple[MachineInstruction, ...]:
-    """As ``machine_code_of``; raises ToolchainError where nvdisasm is missing or cannot read the code."""
+    """``machine_code_of``, but raises ToolchainError if nvdisasm is missing or cannot read the code."""
     code = machine_code_of(ptx, entry)
     if code is None:
         what = "could not read the machine code" if find("nvdisasm") else "is not installed"

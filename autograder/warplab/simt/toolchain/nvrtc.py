@@ -1,7 +1,7 @@
-"""NVRTC: CUDA C++ to PTX, without a GPU.
+"""NVRTC: compiles CUDA C++ to PTX, without a GPU.
 
-Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels. Host code is set aside first
-(``host_code.py``), and what nvcc takes from the host's headers is put before it (``standard_headers.py``).
+Headers (mma.h, cuda_fp16.h, cooperative_groups.h ...) come from the wheels. Host code is removed first
+(``host_code.py``), and replacements for the host's headers are included (``standard_headers.py``).
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from warplab.simt.toolchain.standard_headers import (
 
 LIBRARY_NAME = "warplab_library.cuh"
 _OURS = frozenset((PRELUDE_NAME, LIBRARY_NAME))
-# NVIDIA's own switch: cooperative_groups.h without libcu++, which takes a second to read
+# NVIDIA's own switch: cooperative_groups.h without libcu++, which takes a second to compile
 _LIMITED = "-D_CG_LIMIT_INCLUDED_DEPENDENCIES"
-# what libcu++ itself takes under nvcc; under NVRTC it is 16, and the compiler's time doubles with each
+# libcu++'s value for nvcc; for NVRTC it is 16, and each step doubles the compile time
 _UNROLLED = "-D_CCCL_META_UNROLL_LIMIT=10"
 _NEEDS_LIBCUXX = re.compile(r"\bcuda\s*::|<\s*(?:cuda|cub)/")
 _MESSAGE = re.compile(
@@ -56,17 +56,18 @@ class CompileError(LaunchError):
 
 
 class OverloadedKernel(CompileError):
-    """The name is that of several kernels, which differ in the types of their parameters."""
+    """Several kernels have the name, and differ in the types of their parameters."""
 
 
-# NVRTC's answer, which numba-cuda asks for before each kernel
+# the architectures of NVRTC, which numba-cuda asks for before each kernel
 ARCHITECTURES = (75, 80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)
 _find, _ask_nvrtc = pathfinder.load_nvidia_dynamic_lib, nvrtc.nvrtcGetSupportedArchs
 
 
-# A student's first install has no NVRTC. Numba-cuda compiles without it, but asks it two things before.
+# A student's first install has no NVRTC. numba-cuda compiles without it, but looks it up and asks for its
+# architectures first; these two functions answer instead.
 def _found(name: str) -> pathfinder.LoadedDL:
-    """Where a library lies; of NVRTC, which numba-cuda notes and then does not use, also where NVVM does."""
+    """The location of a library. For a missing NVRTC it is NVVM's, as numba-cuda does not use the result."""
     try:
         return _find(name)
     except pathfinder.DynamicLibNotFoundError:
@@ -96,14 +97,14 @@ def _check_installed(kernel: str) -> None:
 
 @functools.cache
 def include_folders() -> tuple[str, ...]:
-    """Folders of CUDA's headers in the installed wheels; at last the toolkit's, for what no wheel has."""
+    """The folders of CUDA's headers: those of the installed wheels, then an installed toolkit's."""
     found = [pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl")]
     found += [f"{os.environ.get(home)}/include" for home in ("CUDA_HOME", "CUDA_PATH")]
     return tuple(dict.fromkeys(folder for folder in found if folder and os.path.isdir(folder)))
 
 
 def _checked(result) -> Any:
-    """What a call of NVRTC gives beside its status. Raises CompileError."""
+    """The results of a call of NVRTC without its status. Raises CompileError if it failed."""
     status, *values = result
     if status != nvrtc.nvrtcResult.NVRTC_SUCCESS:
         raise CompileError(f"NVRTC failed with {status.name}")
@@ -111,17 +112,17 @@ def _checked(result) -> Any:
 
 
 def _buffer(size: int) -> bytes:
-    """Bytes for NVRTC to write into; never a single byte, which Python shares among all that are equal."""
+    """Bytes for NVRTC to write into; at least two, as Python shares bytes objects of length 1."""
     return b" " * (size + 1)
 
 
 def file_name(name: str) -> str:
-    """The file that a source without one stands for in messages: ``kernel.cu``."""
+    """The file name in messages for a source that is not from a file: ``<kernel>.cu``."""
     return f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.cu"
 
 
 def text_of(path: Path) -> str:
-    """The text of a C++ file: UTF-8, or UTF-16 where its first bytes say so."""
+    """The text of a C++ file: UTF-8, or UTF-16 if it begins with a byte order mark."""
     with path.open("rb") as file:
         wide = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return path.read_text(encoding="utf-16" if wide else "utf-8", errors="replace")
@@ -130,10 +131,10 @@ def text_of(path: Path) -> str:
 def prepare(
     source: str, name: str, path: str = "", folders: tuple[str, ...] = (), alone: bool = False
 ) -> DeviceSource:
-    """``source`` for NVRTC: its host code set aside, the author's own headers read. ``name``: the kernel.
+    """``source`` for NVRTC, without host code and with the author's own headers. ``name``: the kernel.
 
-    path: the file that it came from, beside which its headers lie; else they lie in the current folder.
-    folders: where further headers lie. alone: the kernel without the others of the source.
+    ``path``: the file of the source, in whose folder its headers are searched for; default: the current
+    folder. ``folders``: further folders with headers. ``alone``: leave out the source's other kernels.
     """
 
     def find(header: str, by: str, quoted: bool) -> tuple[str, str] | None:
@@ -151,10 +152,10 @@ def prepare(
 
 @functools.lru_cache(maxsize=128)
 def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") -> tuple[str, str]:
-    """PTX of a source for ``arch`` ("sm_90") and the entry that ``name`` became there (C++ mangles names).
+    """(PTX for ``arch``, such as "sm_90", the mangled name of the kernel ``name`` in it).
 
-    Kept on disk, where courses of other versions look too: by all that the compiler is given. Raises
-    CompileError with the compiler's first message, or where there is no compiler.
+    Cached on disk, keyed by everything that the compiler gets, as other versions of the course share the
+    cache. Raises CompileError with the compiler's first message, or if no compiler is installed.
     """
     _check_installed(name)
     installed = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
@@ -176,15 +177,15 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
     return ptx, entry
 
 
-# instructions of one compute capability alone, for which the compiler has to be asked ("sm_90a")
-_OF_ONE_CHIP = re.compile(r"\b(wgmma|setmaxnreg|tcgen05)\.\w+(?=[.:])")  # not a file, wgmma.cu
+# instructions of a single compute capability, which need an architecture such as "sm_90a"
+_OF_ONE_CHIP = re.compile(r"\b(wgmma|setmaxnreg|tcgen05)\.\w+(?=[.:])")  # does not match a file wgmma.cu
 
 
 @functools.lru_cache(maxsize=128)
 def compile_to_link(source: str, name: str, arch: str, folders: tuple[str, ...] = ()) -> str:
-    """PTX of a CUDA C++ file whose functions other modules will call; ``folders`` hold further headers.
+    """PTX of a CUDA C++ file whose functions other modules call; ``folders`` are searched for headers.
 
-    Raises CompileError with the compiler's first message, or where there is no compiler.
+    Raises CompileError with the compiler's first message, or if no compiler is installed.
     """
     _check_installed(name)
     options = [*(f"-I{folder}" for folder in folders), *_options(arch), "-rdc=true"]
@@ -204,18 +205,18 @@ def _options(arch: str) -> list[str]:
 
 
 def _compile(prepared: DeviceSource, file: str, options: list[str], kernel: str = "") -> tuple[str, str]:
-    """(PTX, the entry that ``kernel`` became); without libcu++ where nothing asks for it."""
+    """(PTX, mangled name of ``kernel``). First tries without libcu++ if the source does not use it itself."""
     text = "\n".join((prepared.text, *dict(prepared.headers).values()))
     if "cooperative_groups" in text and not _NEEDS_LIBCUXX.search(text):
         try:
             return _compile_with(prepared, file, [*options, _LIMITED], kernel)
         except CompileError:
-            pass  # wrong, or in need of more than the header brings so: the next attempt says which
+            pass  # an error in the source, or libcu++ is needed: the second attempt tells
     return _compile_with(prepared, file, options, kernel)
 
 
 def _headers_for(prepared: DeviceSource) -> dict[str, str]:
-    """Name and text of each header that the compiler does not find in a folder."""
+    """{name: text} of the headers that are not in a folder."""
     own = dict(prepared.headers)
     library = library_for("\n".join((prepared.text, *own.values())))
     headers = {name: "" for name in (*EMPTY, *prepared.missing)}
@@ -246,8 +247,8 @@ def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel:
 
 
 def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
-    """The compiler's first error in the author's own file, with what the reader can do about it."""
-    own = {file, *dict(prepared.headers), None}  # None: at the end of the source
+    """A message with the compiler's most helpful error in the author's own files, and notes on it."""
+    own = {file, *dict(prepared.headers), None}  # None: an error at the end of the source
     marks = list(_MESSAGE.finditer(log))
     ends = [m.start() for m in marks[1:]] + [len(log)]
     errors = [(m, log[m.start() : end]) for m, end in zip(marks, ends) if "error" in m["kind"]]
@@ -268,7 +269,7 @@ def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     if mark["end"]:
         lines[0] = lines[0].replace(mark["end"], f"{os.path.basename(file)}, at its end", 1)
         lines[1:] = [re.sub(r"note #[\w-]+:", "note:", line) for line in lines[1:]]
-    elif place not in own:  # in CUDA's own header: where the author's file led there
+    elif place not in own:  # in a header of CUDA: show the author's line from which it came
         came = [m for m in re.finditer(r'at line (\d+) of "?([^"\n]+)', text) if m[2] in own]
         lines = [lines[0] if lines else text.split("\n")[0]]
         lines += [f"  from {os.path.basename(m[2])}({m[1]})" for m in came[:1]]
@@ -280,7 +281,7 @@ def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
 
 
 def _no_such_kernel(prepared: DeviceSource, kernel: str) -> str:
-    """A sentence of its own for a kernel that is not there, and for a template without its arguments."""
+    """A message for a kernel that does not exist, or a template without arguments; "" for others."""
     kernels = dict(prepared.kernels)
     base = kernel.partition("<")[0].strip()
     if kernels.get(base) and "<" not in kernel:
@@ -292,17 +293,17 @@ def _no_such_kernel(prepared: DeviceSource, kernel: str) -> str:
 
 
 def _notes(lines: list[str], prepared: DeviceSource) -> list[str]:
-    """What is known of a name that the compiler does not know: it is host code, or its header is missing."""
+    """Notes on a name that the compiler does not know, which is host code or whose header is missing."""
     error = lines[0]
     host = dict(prepared.host)
     unknown = [name.rpartition("::")[2] for name in re.findall(r'"([\w:]+)"', error)]
     notes = [
-        f"  {name} is host code ({host[name]}): a kernel uses what is __device__, __constant__ or constexpr"
+        f"  {name} is host code ({host[name]}): a kernel can use only __device__, __constant__ or constexpr"
         for name in unknown
         if name in host
     ]
     missing = [name for name in prepared.missing if "." in name and not OF_C.match(name)]
     if not notes and missing and re.search("undefined|does not apply|is not a t", error):
-        where = "; headers of your own are looked for beside the file that includes them"
-        notes.append(f"  taken for empty, because there is no such file: {', '.join(missing)}{where}")
+        where = "; headers of your own are searched for beside the file that includes them"
+        notes.append(f"  not found, and so treated as empty: {', '.join(missing)}{where}")
     return notes + meanings(lines)

@@ -1,7 +1,7 @@
-// What nvcc takes from the host's headers for granted: it stands before every source.
+// Declarations that nvcc gets from the host's headers; included before every source.
 #pragma once
 #define __linux__ 1
-#define register // C++17 refuses the word, which older kernels put before their variables, and nvcc takes it
+#define register // nvcc accepts this keyword of older kernels, which C++17 refuses
 
 typedef signed char int8_t; typedef unsigned char uint8_t;
 typedef signed short int16_t; typedef unsigned short uint16_t;
@@ -63,7 +63,7 @@ typedef long long intptr_t; typedef unsigned long long uintptr_t; typedef long s
 #define EXIT_SUCCESS 0
 #define EXIT_FAILURE 1
 
-// Functions of whole numbers, which are double in C++.
+// Math functions of integer arguments, which C++ computes in double.
 namespace warplab_prelude {
 template <class T> struct whole {};
 template <> struct whole<char> { typedef double type; };

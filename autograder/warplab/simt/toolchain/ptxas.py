@@ -1,7 +1,4 @@
-"""ptxas, the assembler: registers, shared memory and spills of a kernel.
-
-From the wheel's own binary and without a GPU.
-"""
+"""ptxas, the assembler: registers, shared memory and spills of a kernel, and its machine code."""
 
 from __future__ import annotations
 
@@ -17,12 +14,14 @@ from pathlib import Path
 
 from warplab.hardware.target import LaunchLimits
 
-OLDEST = "sm_75"  # what CUDA 13's ptxas assembles for
+OLDEST = "sm_75"  # the oldest architecture of CUDA 13's ptxas
 
 
 @dataclass(frozen=True)
 class Assembled:
-    """What ``ptxas -v`` says of one kernel: registers a thread; bytes a block or thread."""
+    """The report of ``ptxas -v`` on one kernel: registers a thread, bytes of shared memory a block, bytes of
+    spills and stack a thread; and the machine code.
+    """
 
     registers: int
     shared_bytes: int
@@ -37,7 +36,7 @@ class ToolchainError(RuntimeError):
 
 @functools.cache
 def find(tool: str = "ptxas") -> str | None:
-    """Path of one of CUDA's tools: a wheel's, else the PATH's; None where there is none."""
+    """The path of one of CUDA's tools, in a wheel or on the PATH; None if there is none."""
     spec = importlib.util.find_spec("nvidia")
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         for found in sorted(Path(folder).glob(f"cu*/bin/{tool}{'.exe' if sys.platform == 'win32' else ''}")):
@@ -46,11 +45,11 @@ def find(tool: str = "ptxas") -> str | None:
 
 
 def assemble(ptx: str, entry: str, arch: str = "") -> Assembled:
-    """Assemble PTX and read the resource report of ``entry``.
+    """Assemble PTX and return the report on ``entry``.
 
-    It is assembled for the architecture that it names; for ``arch`` where that is newer, as CUDA's driver
-    does with older PTX; for none that ptxas no longer knows.
-    Raises ToolchainError with ptxas's first message when it refuses, or where there is no ptxas.
+    The target is the newest of the PTX's own architecture, ``arch`` (the CUDA driver also assembles older PTX
+    for newer GPUs) and the oldest one that ptxas supports. Raises ToolchainError with ptxas's first message
+    if it refuses the PTX, or if it is not installed.
     """
     target = re.search(r"\.target\s+(\w+)", ptx)
     if target is None:
@@ -59,7 +58,7 @@ def assemble(ptx: str, entry: str, arch: str = "") -> Assembled:
 
 
 def number_of(arch: str) -> int:
-    """80 of "sm_80", 90 of "sm_90a", 0 of ""."""
+    """The number in an architecture's name: 80 for "sm_80", 90 for "sm_90a", 0 for ""."""
     return int(re.sub(r"\D", "", arch) or 0)
 
 
@@ -73,7 +72,7 @@ def _assemble(ptx: str, entry: str, target: str) -> Assembled:
         command = [find(), "-v", f"-arch={target}", str(source), "-o", str(Path(folder, "kernel.cubin"))]
         run = subprocess.run(command, capture_output=True, text=True)
         if run.returncode and "nresolved extern" in run.stderr:
-            # functions that are linked in later: registers without them
+            # functions that are linked later: the report does not include them
             run = subprocess.run([*command, "-c"], capture_output=True, text=True)
         made = Path(folder, "kernel.cubin")
         cubin = made.read_bytes() if made.exists() else b""
@@ -98,11 +97,11 @@ def _assemble(ptx: str, entry: str, target: str) -> Assembled:
 
 
 def blocks_per_sm(registers: int, shared: int, threads: int, limit: LaunchLimits) -> dict[str, int]:
-    """Blocks of ``threads`` that fit one SM, by resource: warps, blocks, registers, shared memory.
+    """Blocks of ``threads`` threads that fit an SM, by resource: warps, blocks, registers, shared memory. The
+    smallest number is the number of resident blocks.
 
-    The smallest is the answer. As the CUDA occupancy calculator: registers are handed out in units to each
-    warp (of a quarter of the SM's file, one for each scheduler), shared memory in units to each block with
-    CUDA's own 1 KiB added.
+    As in the CUDA occupancy calculator, registers are allocated in units to warps, from a quarter of the SM's
+    file for each scheduler, and shared memory in units to blocks, with CUDA's own 1 KiB added.
     """
     warps = -(-threads // 32)
     out = {"warps": limit.max_warps_per_sm // warps, "blocks": limit.max_blocks_per_sm}

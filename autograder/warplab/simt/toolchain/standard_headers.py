@@ -1,9 +1,8 @@
-"""What a `.cu` file takes for granted, as NVRTC has it not: the C and C++ of the host that kernels use.
+"""Stands in for the host's C and C++ headers, which nvcc includes in every `.cu` file and NVRTC lacks.
 
-``nvcc`` reads the host's own headers. NVRTC has none, so that ``uint``, ``M_PI``, ``std::min`` and
-``pow(2, 3)`` would be unknown. PRELUDE stands before every source (NVRTC's ``--pre-include``, so that line
-numbers stay). Every other header of the host is empty here: what it declares is for host code, which is set
-aside.
+Without them ``uint``, ``M_PI``, ``std::min`` and ``pow(2, 3)`` would be unknown in kernels. PRELUDE is
+included before every source (by NVRTC's ``--pre-include``, so line numbers stay). Other headers of the host
+are empty here: they declare things for host code, which is left out.
 """
 
 from __future__ import annotations
@@ -16,13 +15,13 @@ PRELUDE_NAME = "warplab_prelude.cuh"
 _HERE = Path(__file__).parent
 PRELUDE = (_HERE / "prelude.cuh").read_text(encoding="utf-8")
 
-#: Headers that NVRTC must find although it has them not: CUDA's own include some of them.
+#: Headers that NVRTC does not have but must find, as CUDA's own headers include some of them.
 EMPTY = (
     "assert.h cassert cfloat climits cmath cstddef cstdint cstdio cstdlib cstring float.h limits.h math.h "
     "stddef.h stdint.h stdio.h stdlib.h string.h"
 ).split()
 
-#: C's and the system's own headers, which are empty here and surprise nobody by it.
+#: Headers of C and the system, which are empty here, but need no note in a compiler's error.
 OF_C = re.compile(
     r"(sys/.*|ctype|errno|locale|setjmp|signal|stdarg|stdbool|time|unistd|getopt|memory)(\.h)?$"
 )
@@ -32,7 +31,7 @@ _FFT = "typedef float cufftReal; typedef double cufftDoubleReal; typedef cuCompl
 _CUB = "block_reduce block_scan block_load block_store block_radix_sort block_histogram block_exchange"
 
 
-#: Of headers for the host what kernels use: types, and the parts of CUB that are for a block or a warp.
+#: Replacements for host headers with the parts that kernels use: types, and CUB for a block or a warp.
 STAND_INS = {
     "cuda.h": "#pragma once\ntypedef unsigned long long CUdeviceptr, CUtexObject, CUsurfObject;\n"
     "typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;",
@@ -49,14 +48,14 @@ STAND_INS = {
     ),
 }
 
-#: CUDA's headers that are for host code, where they are installed.
+#: CUDA's headers for host code, which are treated as empty even where they are installed.
 FOR_HOST = re.compile(
     r"thrust/|(cuda|nvrtc|nvvm|nvJitLink|channel_descriptor|driver_functions)\.h$|nv(ml|toolsext|tx)|nccl|"
     r"cuda_?(occupancy|profiler|egl|gl|vdpau)|cu(blas|sparse|solver|fft|dnn|pti|tensor|file)",
     re.I,
 )
 
-_OF_CUDA = {  # what kernels use of namespace std that CUDA's own library has, by its header there
+_OF_CUDA = {  # header of CUDA's standard library -> its names that kernels use with std::
     "limits": "numeric_limits",
     "type_traits": "is_same is_same_v enable_if enable_if_t conditional conditional_t is_floating_point "
     "is_floating_point_v is_integral is_integral_v is_arithmetic is_signed is_unsigned is_pointer true_type "
@@ -72,7 +71,7 @@ _OF_CUDA = {  # what kernels use of namespace std that CUDA's own library has, b
 
 
 def library_for(text: str) -> str:
-    """C++ that brings the parts of CUDA's own standard library that ``text`` names with ``std::``."""
+    """C++ that includes the parts of CUDA's standard library that ``text`` uses with ``std::``."""
     used = set(re.findall(r"\bstd\s*::\s*(\w+)", text))
     lines = []
     for header, names in _OF_CUDA.items():

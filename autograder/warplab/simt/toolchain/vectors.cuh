@@ -1,4 +1,4 @@
-// Arithmetic on float2 to uint4, as far as kernels use it: helper_math.h of NVIDIA's samples.
+// Arithmetic on float2 to uint4: the parts of helper_math.h, of NVIDIA's samples, that kernels use.
 #pragma once
 #define WARPLAB inline __host__ __device__
 
