@@ -128,7 +128,7 @@ def test_a_mangled_name_tells_the_types_of_the_parameters():
 
 def test_numba_has_no_8_bit_floats_and_says_what_to_pass():
     with pytest.raises(
-        warplab.InvalidLaunch, match=r"'x' is a tensor of float8_e4m3fn.*numba has no arrays"
+        warplab.InvalidLaunch, match=r"'x' is a tensor of float8_e4m3fn.*a type that numba does not have"
     ) as no:
         doubled[1, 8](torch.zeros(8).to(torch.float8_e4m3fn), torch.zeros(8))
     assert "x.view(torch.uint8)" in no.value.hint
