@@ -1,4 +1,4 @@
-"""`python -m workshop`: what the authors of tasks use, in a checkout."""
+"""`python -m workshop`: the commands for authors of tasks, in a checkout."""
 
 from pathlib import Path
 from typing import Annotated

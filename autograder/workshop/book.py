@@ -1,9 +1,9 @@
-"""Build the book with Jupyter Book 1.x, and refuse a build that is not whole.
+"""Builds the book with Jupyter Book 1.x, and refuses an incomplete build.
 
-Jupyter Book can end with exit code 0 and no book: 2.x writes no HTML from this tree, and an incremental build
-does not repeat the warnings of pages that it did not read again. So a build counts only when the version is
-right, nothing was warned about, no cell failed and every page of _toc.yml is there; after a failure the next
-build reads every page again.
+Jupyter Book can exit with 0 and no book: 2.x writes no HTML from this tree, and an incremental build does not
+repeat the warnings of pages that it did not read again. So a build succeeds only if the version is right,
+there is no warning, no cell failed and every page of _toc.yml exists. After a failure the next build reads
+every page again.
 """
 
 import logging
@@ -21,8 +21,7 @@ from jupyter_cache.executors import load_executor
 
 from autograder.user_error import UserError
 
-# What decides the output of a cell besides the cell itself: when one changes, no
-# recorded output can be trusted.
+# What the output of a cell depends on besides the cell itself: if any of it changes, all cells run again.
 CODE = (
     "autograder/warplab",
     "autograder/workshop",
@@ -31,14 +30,14 @@ CODE = (
     "requirements.txt",
 )
 PROSE = ("chapters", "_config.yml", "_toc.yml")
-# Lines of a log that tell a person how far it is: which page's cells run, and what Sphinx does.
+# Lines of the log that show progress: the page whose cells run, and what Sphinx does.
 PROGRESS = re.compile(
     r"Executing: (\S+)|(\S+): Executing notebook using|^(reading sources|writing output)\.\.\. \["
 )
 
 
 class BookError(UserError):
-    """The book was not built; the message says which page and why, for the person who changed it."""
+    """The book was not built; the message names the page and the reason."""
 
 
 def pages(root: Path) -> list[str]:
@@ -51,7 +50,7 @@ def pages(root: Path) -> list[str]:
 
 
 def check_version(found: str | None = None) -> None:
-    """Raises BookError unless Jupyter Book is 1.x."""
+    """Raise BookError unless Jupyter Book is 1.x. found: its version (default: the installed one)."""
     found = found or version("jupyter-book")
     if not found.startswith("1."):
         raise BookError(
@@ -60,15 +59,13 @@ def check_version(found: str | None = None) -> None:
 
 
 def missing_pages(root: Path) -> list[str]:
-    """Pages that _toc.yml names and `_build/html` lacks; `index` stands for the front door."""
+    """Pages that _toc.yml names and `_build/html` lacks; "index" is the redirecting start page."""
     html = root / "_build" / "html"
     return [page for page in ["index", *pages(root)] if not (html / f"{page}.html").is_file()]
 
 
 def complaints(log: str) -> list[str]:
-    """The lines of a build log that a person has to act on: warnings, errors and the
-    reason of a failed cell.
-    """
+    """The lines of a build log that need action: warnings, errors and the reasons of failed cells."""
     lines = [line.strip() for line in log.splitlines()]
     found = [
         line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|^\w*(Error|Exception): ", line)
@@ -78,10 +75,10 @@ def complaints(log: str) -> list[str]:
 
 
 def run_cells(root: Path) -> None:
-    """Run the cells of the pages that the cache lacks, as many pages at once as there are cores.
+    """Run the cells of pages that are not in the cache, several pages in parallel.
 
-    Sphinx would run one page after another. What fails here it runs again, and says why. The pages with most
-    cells come first, so that no core waits for a long one in the end.
+    Sphinx would run one page after another; it runs pages that fail here again, and reports why. The pages
+    with most cells come first, so that a long one does not run alone at the end.
     """
     cache = get_cache(str(root / "_build" / ".jupyter_cache"))
     texts = {root / f"{page}.md": (root / f"{page}.md").read_text(encoding="utf-8") for page in pages(root)}
@@ -95,7 +92,7 @@ def run_cells(root: Path) -> None:
 
 
 def followed(arguments: Sequence[str], root: Path, say) -> tuple[int, str]:
-    """Run Python in `root`, say how far it is, and return its exit code and its log without colours."""
+    """Run Python in `root`, print its progress, and return (exit code, log without colours)."""
     lines, last = [], None
     with subprocess.Popen(
         [sys.executable, *arguments],
@@ -122,9 +119,8 @@ def followed(arguments: Sequence[str], root: Path, say) -> tuple[int, str]:
 def build(root: Path, code_changed: bool, say=print) -> None:
     """Build `_build/html` from the tree at `root`.
 
-    `code_changed` says that something in CODE differs from the last good build, so that
-    recorded cell outputs are dropped. Raises BookError with the complaints of the
-    build, at most twelve lines; the whole log is in `_build/book.log`.
+    code_changed: something in CODE differs from the last good build, so that stored cell outputs are dropped.
+    Raises BookError with at most twelve lines of complaints; the whole log is in `_build/book.log`.
     """
     check_version()
     made = root / "_build"

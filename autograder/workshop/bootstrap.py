@@ -1,9 +1,9 @@
 """Make the course's virtual environment: `python3 autograder/workshop/bootstrap.py`, called by `make venv`.
 
-It runs before anything is installed, so it keeps to the standard library and to Python 3.8. Each thing that
-can be missing (a Python that is new enough, the venv module, disk, the package index) ends it with one line
-that says what was found, what is needed and the next step. A second run does nothing until requirements.txt,
-its lock, pyproject.toml or Python change.
+It runs before anything is installed, so it uses only the standard library, and syntax of Python 3.8. If
+something is missing (a new enough Python, the venv module, disk space, the package index) it ends with one
+line: what was found, what is needed, the next step. A second run does nothing until requirements.txt, its
+lock, pyproject.toml or Python change.
 """
 
 import argparse
@@ -25,11 +25,11 @@ WATCHED = ("requirements.txt", "autograder/constraints.txt", "autograder/pyproje
 
 
 class Stop(Exception):
-    """A reason to stop that is for the person at the keyboard: one line."""
+    """The set-up cannot go on; the message is one line for the user."""
 
 
 def supported(version):
-    """Whether a (major, minor) pair is a Python that the pins have wheels for."""
+    """Whether the pinned packages have wheels for Python (major, minor)."""
     return OLDEST <= tuple(version[:2]) <= NEWEST
 
 
@@ -50,9 +50,7 @@ def version_of(python):
 
 
 def choose_python(running=None, which=shutil.which, version=version_of):
-    """Path of a supported interpreter: the running one, else the
-    newest python3.X on PATH. Raises Stop where there is none.
-    """
+    """Path of a supported interpreter: the running one, else the newest python3.X on PATH. Raises Stop."""
     running = tuple(running or sys.version_info[:2])
     if supported(running):
         return sys.executable
@@ -69,7 +67,10 @@ def choose_python(running=None, which=shutil.which, version=version_of):
 
 
 def check_venv_module(python):
-    """Debian splits ensurepip from Python; without it `-m venv` fails half way with a long message."""
+    """Raise Stop if the venv module or ensurepip is missing, as on Debian, where it is a package of its own.
+
+    `python -m venv` would fail halfway with a long message.
+    """
     code = subprocess.run(
         [python, "-c", "import ensurepip, venv"], stderr=subprocess.DEVNULL, check=False
     ).returncode
@@ -82,7 +83,7 @@ def check_venv_module(python):
 
 
 def check_disk(folder, need_gb=NEED_GB, usage=shutil.disk_usage):
-    """Raises Stop where the file system of `folder` has less than `need_gb` decimal gigabytes free."""
+    """Raise Stop if the file system of `folder` has less than `need_gb` decimal gigabytes free."""
     free = usage(str(folder)).free / 1e9
     if free < need_gb:
         raise Stop(
@@ -92,7 +93,7 @@ def check_disk(folder, need_gb=NEED_GB, usage=shutil.disk_usage):
 
 
 def why_pip_failed(log):
-    """One line for the person, from pip's output."""
+    """The reason of a failure in one line for the user, from pip's output."""
     if re.search(r"No space left on device|Errno 28", log):
         return "the disk filled up while packages were being installed; free some space and run make again"
     network = (
@@ -113,7 +114,7 @@ def why_pip_failed(log):
 
 
 def run_pip(python, arguments, log_path, say):
-    """Run pip, show one short line a package, keep everything in `log_path`. Raises Stop with a reason."""
+    """Run `pip install`, show one short line a package, write everything to `log_path`. Raises Stop."""
     log_path.parent.mkdir(parents=True, exist_ok=True)
     command = [
         str(python),
@@ -145,9 +146,7 @@ def run_pip(python, arguments, log_path, say):
 
 
 def fingerprint(root, python_version):
-    """Hash of all that decides what is installed. Which build of
-    torch is not part of it: both satisfy the pin.
-    """
+    """Hash of all that decides what is installed, except for the build of torch: both satisfy the pin."""
     digest = hashlib.sha256(repr(python_version).encode())
     for name in WATCHED:
         digest.update((root / name).read_bytes())
@@ -156,7 +155,7 @@ def fingerprint(root, python_version):
 
 @contextmanager
 def alone(root, say):
-    """Hold the set-up of `root`: two that install into one environment at once leave a broken one."""
+    """Lock the set-up of `root`: two installations into one environment at once would break it."""
     (root / "_build").mkdir(exist_ok=True)
     with open(str(root / "_build" / "install.lock"), "w") as lock:
         try:
@@ -168,7 +167,7 @@ def alone(root, say):
 
 
 def make_venv(root, venv, torch, say):
-    """Create or bring up to date the environment `venv`; returns True where something was installed."""
+    """Create or update the environment `venv`. Returns whether something was installed. Raises Stop."""
     own, stamp = venv / "bin" / "python", venv / ".course-stamp"
     have = version_of(str(own)) if own.exists() else None
     if have and stamp.exists() and stamp.read_text() == fingerprint(root, have):

@@ -1,4 +1,4 @@
-"""The Chromium of this machine: it prints the editions and opens pages in tests. Standard library only."""
+"""Finds Chromium, which prints the editions and opens pages in tests. Uses the standard library only."""
 
 import os
 import shutil
@@ -8,5 +8,5 @@ MISSING = "no Chromium: install one (Debian and Ubuntu: apt-get install chromium
 
 
 def find_browser() -> str | None:
-    """Path of a Chromium: $CHROMIUM where it is set, else the first one on PATH."""
+    """Path of a Chromium: $CHROMIUM if set, else the first one on PATH; None without one."""
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)

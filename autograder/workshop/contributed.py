@@ -1,12 +1,12 @@
-"""Records that a reader sends in one file: what is asked of them before they stand in the book.
+"""Checks a file of records that a reader sends, and adds them to the book's evidence.
 
     python -m warplab.evidence --pack my-gpu.json --by "NAME"   on the reader's machine, after `make record`
-    python -m workshop.contributed my-gpu.json                  says what is wrong, or what it would add
+    python -m workshop.contributed my-gpu.json                  reports problems, or what it would add
     python -m workshop.contributed my-gpu.json --accept         writes the records
 
-In the book they are "contributed", by that name, and have a marker of their own.
+The book shows them as "contributed" by that name, with a different marker.
 
-The file is a stranger's: its form is held to ``SentFile`` before anything is computed with it.
+The file is untrusted: it is validated against ``SentFile`` before anything is computed with it.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ from warplab.evidence.roofs import impossible, roof
 
 MOST_BYTES = 16 << 20
 APART = 1.5
-"""How far a median may lie from that of another record of the same GPU model: clocks and cooling differ,
-more is another experiment.
-"""
+"""The largest ratio of medians between two records of one GPU model that clocks and cooling can explain."""
 
 Text = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[\x20-\x7e]+\Z")]
 Count = Annotated[int, Meta(ge=0, le=10**18)]
@@ -81,7 +79,7 @@ class SentFile(Struct, forbid_unknown_fields=True):
 
 
 def records_of(path: Path) -> list[Record]:
-    """The records of a file. Raises RecordError, which names the place, for what is not of the form."""
+    """The records of a file. Raises RecordError, which names the place, for a file of another form."""
     if path.stat().st_size > MOST_BYTES:
         raise RecordError(f"{path}: more than {MOST_BYTES >> 20} MiB; a file of records has some hundred KiB")
     try:
@@ -96,8 +94,8 @@ def records_of(path: Path) -> list[Record]:
 
 
 def problems(records: list[Record], results: Path = RESULTS) -> list[str]:
-    """One line for each reason not to take the file: unlike a record, impossible, or unlike the same GPU
-    model's other records.
+    """One line for each reason to refuse the file: an invalid record, an impossible value, or values unlike
+    those of other records of the same GPU model.
     """
     found, now, seen = [], datetime.datetime.now(datetime.UTC), set()
     for record in records:
@@ -125,7 +123,7 @@ def problems(records: list[Record], results: Path = RESULTS) -> list[str]:
 
 
 def _unlike(record: Record, ours: Path) -> list[str]:
-    """Where a record and ours of the same GPU model and the same code differ by more than APART."""
+    """One line for each median that differs by more than APART from our record of the same model and code."""
     if not ours.exists() or (kept := read(ours)).code != record.code:
         return []
     medians = {(p.series, p.x): p.median for p in kept.points}
@@ -141,7 +139,7 @@ def _unlike(record: Record, ours: Path) -> list[str]:
 
 
 def notes(records: list[Record], results: Path = RESULTS) -> list[str]:
-    """What a maintainer should know of a file that has no problems."""
+    """What a maintainer should know about a file without problems."""
     said = []
     for record in records:
         where = f"{record.experiment} on {record.device}"
@@ -155,7 +153,7 @@ def notes(records: list[Record], results: Path = RESULTS) -> list[str]:
 
 
 def accept(records: list[Record], results: Path = RESULTS) -> list[Path]:
-    """Write the records that are not there yet; returns their paths."""
+    """Write the records that do not exist yet; returns their paths."""
     new = [r for r in records if not (results / r.experiment / f"{r.key}.json").exists()]
     return [write(record, results) for record in new]
 

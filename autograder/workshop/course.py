@@ -1,7 +1,7 @@
-"""`make course` after the environment stands: the book, the students' notebooks, a graded sample class.
+"""`make course` after the environment is set up: the book, the students' notebooks, a graded sample class.
 
-Run as `python -m workshop.course [book] [exercises] [sample]`, all three by default. Every step is keyed by
-a hash of the files that it depends on, kept in `_build/.stamps/`, so a second run redoes only what changed.
+Run as `python -m workshop.course [book] [exercises] [sample]`, all three by default. For every step a hash of
+the files that it depends on is kept in `_build/.stamps/`, so a second run redoes only what changed.
 """
 
 import csv
@@ -32,10 +32,10 @@ IGNORED = {"__pycache__", ".ipynb_checkpoints", ".pytest_cache"}
 
 @dataclass(frozen=True)
 class BuildStep:
-    """One thing to make: `run(root, say)`.
+    """One step of the build, done by `run(root, say)`.
 
-    inputs: paths whose content decides it. made: whether its result is there. kept:
-    results that a person may have edited since, so that their content is watched too.
+    inputs: paths that it depends on. made: whether its result exists. kept: results that a person may edit
+    afterwards, so that a change of them also makes the step run again.
     """
 
     name: str
@@ -47,9 +47,7 @@ class BuildStep:
 
 
 def fingerprint(root: Path, inputs: tuple[str, ...]) -> str:
-    """SHA-256 of the names and contents of all files at or below `inputs`; a path that
-    is missing counts as empty.
-    """
+    """SHA-256 of the names and contents of all files at or below `inputs`; a missing path counts as empty."""
     digest = hashlib.sha256(sys.version.encode())
     for name in inputs:
         top = root / name
@@ -67,7 +65,7 @@ def stamp_path(root: Path, name: str) -> Path:
 
 
 def read_stamp(root: Path, name: str) -> str:
-    """The fingerprint of the last good run of a step, or "" where there was none or its file is damaged."""
+    """The fingerprint of the last successful run of a step; "" without one, or if its file is damaged."""
     try:
         return json.loads(stamp_path(root, name).read_text(encoding="utf-8"))["fingerprint"]
     except (OSError, ValueError, KeyError, TypeError):
@@ -81,9 +79,7 @@ def write_stamp(root: Path, name: str, value: str) -> None:
 
 
 def run_step(root: Path, step: BuildStep, say: Callable[[str], None]) -> bool:
-    """Run `step` unless nothing that it depends on changed; returns whether it ran. Its
-    stamp is written only on success.
-    """
+    """Run `step` if its result is missing or something it depends on has changed; returns whether it ran."""
     now = fingerprint(root, step.inputs)
     if step.made(root) and read_stamp(root, step.name) == now + fingerprint(root, step.kept):
         say(f"{step.title}: up to date")
@@ -150,7 +146,7 @@ STEPS = (
 
 
 def score_lines(root: Path) -> list[str]:
-    """The sample class in short: a line for each problem set, a score or a status for each submission."""
+    """A line for each problem set of the sample class, with the score or status of each submission."""
     sets: dict[str, list[str]] = {}
     with open(root / SAMPLE / "grades" / "grades.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
@@ -177,7 +173,7 @@ def where_to_look(root: Path) -> str:
 
 
 def make(names: list[str], say: Callable[[str], None]) -> None:
-    """Run the named steps, or all of them and say where to look. Raises UserError."""
+    """Run the named steps; without names all, then print where to look. Raises UserError."""
     known = [step.name for step in STEPS]
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -192,7 +188,7 @@ def make(names: list[str], say: Callable[[str], None]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Entry point: what a person can put right is one line on stderr, never a traceback."""
+    """Entry point: an error that the user can fix is one line on stderr, never a traceback."""
     try:
         make(sys.argv[1:] if arguments is None else arguments, say=functools.partial(print, flush=True))
     except UserError as error:

@@ -1,8 +1,8 @@
-"""A page of the book, or a problem set, as a notebook that runs where the course is not checked out.
+"""Makes a page of the book, or a problem set, into a notebook that runs without a checkout of the course.
 
-Its text comes from the rendered page, in which citations, numbers of the registry and terms already
-stand as words, and becomes plain Markdown; its cells come from the page's source. The first cell
-installs the students' package, which brings the figures.
+The text comes from the rendered page, where citations, registry numbers and terms are resolved, and is
+converted to plain Markdown; the cells come from the page's source. The first cell installs the students'
+package, which contains the figures.
 """
 
 import copy
@@ -28,7 +28,7 @@ FOLDED = {"jupyter": {"source_hidden": True}, "cellView": "form"}
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 MARK = re.compile(r"\s*@@cell-(\d+)@@\s*")
 MATHS = re.compile(r"@@maths-(\d+)@@")
-MOVING = "figure.lab, figure.explorable"  # pictures that need the page's scripts
+MOVING = "figure.lab, figure.explorable"  # interactive pictures, which need the page's scripts
 NOT_TEXT = "script, style, svg, img, .headerlink, button, .explorable-still"
 INSTALL = Template(
     """\
@@ -87,13 +87,13 @@ if missing:
     import _numba_cuda_redirector  # puts numba-cuda in numba.cuda's place, as Python does when it starts
 """
 )
-NVRTC = "nvidia-cuda-nvrtc"  # of the extra `cuda`, which has no module of its own
+NVRTC = "nvidia-cuda-nvrtc"  # the distribution that tells whether the extra `cuda` is installed
 
 
 def install_cell(wheel: str, folder: str, more: Iterable[str] = ()) -> NotebookNode:
-    """The first code cell: installs `wheel` from beside the notebook, or from `folder`, an address.
+    """The first code cell: installs `wheel` from the notebook's folder, else from the address `folder`.
 
-    more: extras of the package that the notebook needs besides.
+    more: further extras of the package that the notebook needs.
     """
     source = INSTALL.render(
         wheel=wheel,
@@ -110,8 +110,8 @@ def notebook_of(
 ) -> NotebookNode:
     """The page as a notebook without outputs, after the cells of `first`.
 
-    cells: of its source, Markdown ones among them. page: its rendered HTML, in which the container of
-    the cell with number 12 has the class "source-cell-12". address: of the page, "" where nobody has said.
+    cells: all cells of its source. page: its rendered HTML, in which the container of cell number 12 has the
+    class "source-cell-12". address: the page's, "" if it is not known.
     """
     soup = BeautifulSoup(page, "html.parser")
     maths = plain(soup, address)
@@ -134,7 +134,9 @@ def notebook_of(
 
 
 def plain(soup: BeautifulSoup, address: str) -> list[str]:
-    """Leave in the page what Markdown can say; returns its formulas, for which marks stand in the text."""
+    """Reduce the page, in place, to what Markdown can express. Returns its formulas; the text has marks
+    `@@maths-0@@` for them, and `@@cell-0@@` for cells.
+    """
     for cell in soup.select("[class*=source-cell-]"):
         number = next(name for name in cell["class"] if name.startswith("source-cell-")).rpartition("-")[2]
         cell.replace_with(paragraph(soup, f"@@cell-{number}@@"))
@@ -169,14 +171,14 @@ def paragraph(soup: BeautifulSoup, text: str) -> Tag:
 
 
 def pieces(text: str) -> list[tuple[int | None, str]]:
-    """The text between the cells' marks: (number of the cell after it, text); None at the end."""
+    """Split the text at the cells' marks: (number of the cell after it, text); None after the last."""
     parts = MARK.split(text)
     numbers = [*map(int, parts[1::2]), None]
     return [(number, part.strip()) for part, number in zip(parts[::2], numbers, strict=True)]
 
 
 def code(cell: NotebookNode) -> NotebookNode:
-    """A code cell of the source; hidden ones are folded, those of the workshop left out."""
+    """A code cell of the source; hidden ones are folded, those that need the workshop replaced by a note."""
     if cell.source.startswith("from workshop import"):
         return new_markdown_cell("(Here the book shows what only the course's own repository can make.)")
     tags = cell.metadata.get("tags", [])
@@ -188,7 +190,7 @@ _Converter: Any = MarkdownConverter  # its stub lacks most of its methods
 
 
 class MarkdownOfPage(_Converter):
-    """Markdown as JupyterLab and Colab show it."""
+    """Converts HTML to Markdown that JupyterLab and Colab render."""
 
     def escape(self, text, parent_tags):
         return super().escape(text, parent_tags).replace("$", r"\$")
@@ -210,7 +212,7 @@ class MarkdownOfPage(_Converter):
 
 
 def files_cell(files: dict[str, str]) -> NotebookNode:
-    """A folded cell that writes the files which a page reads, by their paths, where they are not there."""
+    """A folded cell that writes {path: text} if they do not exist: the files that a page reads."""
     source = ["# Files that this page reads.", "import pathlib", ""]
     for name, text in files.items():
         source += [f"path = pathlib.Path({name!r})", "path.parent.mkdir(exist_ok=True)"]
@@ -219,14 +221,14 @@ def files_cell(files: dict[str, str]) -> NotebookNode:
 
 
 def with_install(document: NotebookNode, install: NotebookNode) -> NotebookNode:
-    """A problem set whose first cell installs what it needs; else as it was released."""
+    """A copy of a problem set with `install` as its first cell."""
     made = copy.deepcopy(document)
     made.cells.insert(0, install)
     return made
 
 
 def build_wheel(root: Path, folder: Path) -> Path:
-    """The students' wheel, made of a copy of the checkout at `root` so that nothing is left in it."""
+    """Build the students' wheel into `folder`, from a copy of the checkout so that that stays clean."""
     with tempfile.TemporaryDirectory() as place:
         made = shutil.ignore_patterns("__pycache__", "*.egg-info", "build", ".*", "tests", "workshop")
         copied = shutil.copytree(root / "autograder", Path(place) / "autograder", ignore=made)

@@ -1,6 +1,6 @@
-"""A released notebook without stubs: what is asked, and the checks. It is made of the released file.
+"""Makes a released notebook without stubs: it has only what is asked, and the checks.
 
-Its cells keep their ids, so that it is handed in and graded as the set that it is.
+Cells keep their ids, so that it is handed in and graded as the same problem set.
 """
 
 import ast
@@ -16,7 +16,7 @@ LEFT_OUT = r" ?About \d+ lines?[^.]*\.|\s*The kernels? (is|are) a suggestion[^.]
 
 
 def from_scratch(released: Path) -> bytes:
-    """The notebook `released`, with every cell that a student fills holding only what is to be called how."""
+    """The bytes of the notebook `released`, with stubs replaced by comments that name the functions."""
     notebook = json.loads(released.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         about = cell["metadata"].get("nbgrader", {})
@@ -29,9 +29,9 @@ def from_scratch(released: Path) -> bytes:
 
 
 def asked(stub: str) -> str:
-    """The functions of a stub as comments: how each is called, and its text.
+    """The signatures and docstrings of a stub's functions as comments.
 
-    In a driver task those are the functions that get a `device`, in others all that the stub has.
+    Where functions take a `device` (driver tasks) only those, else all functions of the stub.
     """
     found = [node for node in ast.parse(stub).body if isinstance(node, ast.FunctionDef)]
     hosts = [node for node in found if [a.arg for a in node.args.args][:1] == ["device"]]

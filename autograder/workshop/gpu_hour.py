@@ -1,11 +1,11 @@
-"""`make gpu-hour`: what the course wants of a CUDA machine, most wanted first, in calls of some minutes.
+"""`make gpu-hour`: runs all tests and measurements that need a CUDA machine, in several calls of minutes.
 
-A machine with a GPU is often lent for minutes. A call works for at most --minutes; what it did not reach,
-had to stop or saw fail, the next call does. Each step leaves OUT/<step>.log; of tests it leaves
-OUT/<step>.xml, which JUnit's readers show, and OUT/<step>.<commit>.jsonl, a line for each test as it ends,
-so that a step that was stopped goes on behind those that passed. OUT/<step>.done says of which commit it
-is. Records go to OUT/results. The first step is an import and a launch: where they fail, all others would.
-Only the standard library is imported here.
+A machine with a GPU is often available for minutes only. A call runs for at most --minutes, the most
+important steps first; the next call does what was not reached, was stopped or failed. Each step writes
+OUT/<step>.log; a step of tests also writes OUT/<step>.xml (JUnit) and OUT/<step>.<commit>.jsonl, a line for
+each finished test, so that a stopped step continues after the tests that passed. OUT/<step>.done has the
+commit that the step was done for. Records go to OUT/results. The first step imports and launches a kernel; if
+it fails the others are not tried. This file imports only the standard library.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ print(json.dumps({"gpu": dict(zip(fields.split(","), values)), "python": platfor
     "tools": {t: shutil.which(t) for t in ("ncu", "compute-sanitizer", "nvcc")}}, indent=1))
 """
 NCU = "ncu --csv --page raw --set full --clock-control none".split()
-# name, seconds that it is thought to take, what it runs: a file of tests; a program, or its arguments
+# (name, expected seconds, what it runs: a test file, a program's text, or the arguments of a known program)
 STEPS = (
     ("begin", 10, BEGIN),
     ("machine", 10, MACHINE),
     ("engine", 60, "gpu/test_engine_against_cuda.py"),
-    ("record", 20, "record"),  # begun with little time: it keeps what it measured, and goes on
-    ("timed", 20, "gpu/test_timing_on_cuda.py"),  # 250 s; so does this
+    ("record", 20, "record"),  # takes longer, but can be stopped and continued
+    ("timed", 20, "gpu/test_timing_on_cuda.py"),  # 250 s; likewise
     ("counters", 120, "gpu/test_against_ncu.py"),
     ("ncu_cases", 60, "ncu"),
     ("ncu_caches", 80, "ncu caches"),
@@ -100,7 +100,7 @@ def command(name: str, what: str, out: Path, left: float, commit: str = "") -> l
 
 
 def run(name: str, what: str, out: Path, left: float, commit: str = "") -> str:
-    """Run a step: "passed", "failed", or "unfinished" if its time was too short."""
+    """Run a step for at most `left` seconds: "passed", "failed", or "unfinished" if that was too short."""
     paths = os.pathsep.join(filter(None, (str(HOUSE), os.environ.get("PYTHONPATH"))))
     with (out / f"{name}.log").open("ab") as log:
         began = log.tell()
@@ -124,10 +124,10 @@ def run(name: str, what: str, out: Path, left: float, commit: str = "") -> str:
 
 
 def work(out: Path, commit: str, seconds: float, keep_failed: bool = False) -> bool:
-    """Do what fits into ``seconds``; returns whether nothing is left.
+    """Do the steps that fit into ``seconds``; returns whether all steps are done.
 
-    A step that fails costs only itself, and is tried again by the next call, after the others; but the first
-    one ends the call.
+    A failed step is tried again by the next call, after the others, unless keep_failed; a failure of the
+    first step ends the program.
     """
     end, complete = time.monotonic() + seconds, True
     out.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def room_of(path: str, rooms: dict[str, dict]) -> str | None:
 
 
 def measured(rooms: dict[str, dict], root: Path) -> tuple[dict[str, tuple[int, int]], list[str]]:
-    """{room: (lines of code, files)}, and the files below the table's top folders that no room claims."""
+    """({room: (lines of code, files)}, files below the table's top folders that belong to no room)."""
     counts: dict[str, tuple[int, int]] = dict.fromkeys(rooms, (0, 0))
     strangers: list[str] = []
     for top in dict.fromkeys(room.split("/")[0] for room in rooms):

@@ -1,9 +1,8 @@
-"""`python -m workshop.numerals [PAGE ...]`: numbers with hardware units that stand in
-prose by hand, for a reviewer. It gates nothing.
+"""`python -m workshop.numerals [PAGE ...]`: lists numbers with hardware units written by hand in prose.
 
-A number is left out where something vouches for it: it comes from a {spec} role, it stands in
-a code cell, in code or in a formula, or its sentence has a citation. What is left is either
-arithmetic that the page shows, a round number on purpose, or one that should be a role.
+It is for a reviewer and gates nothing. Numbers with a source are left out: those of a {spec} role, in a code
+cell, in code or in a formula, and those in a sentence with a citation. The rest is arithmetic that the page
+shows, a round number on purpose, or a number that should be a role.
 """
 
 import re
@@ -28,7 +27,7 @@ CITATION = re.compile(r"\{cite[:a-z]*\}`")
 
 
 def bare(text):
-    """(line, what was found, its sentence) of every number with a unit that nothing vouches for."""
+    """[(line, number, its sentence)] of every number with a unit but without a source."""
     blank = VOUCHED.sub(lambda match: re.sub(r"[^\n]", "_", match[0]), text)
     found, start = [], 0
     for stop in [match.start() for match in SENTENCE.finditer(blank)] + [len(blank)]:

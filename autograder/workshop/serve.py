@@ -1,9 +1,9 @@
-"""`make serve`: the built book at http://127.0.0.1:8000, compressed as a web server would send it.
+"""`make serve`: serves the built book at http://127.0.0.1:8000, compressed as by a web server.
 
     python -m workshop.serve [port]
 
-It needs no package. What is text goes out as gzip to browsers that take it, each file compressed once; an
-address that names no file gets the book's own page for that. The port is taken before the address is said.
+It needs no package. Text is sent as gzip to browsers that accept it, each file compressed once; an unknown
+address gets the book's 404 page.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TEXT = {".html", ".css", ".js", ".svg", ".json", ".txt", ".md", ".xml", ".ipynb"
 
 @functools.lru_cache(maxsize=512)
 def compressed(path: Path, changed: int) -> bytes:
-    """The file as gzip; `changed`, its last change in ns, makes a file built anew be read anew."""
+    """The file as gzip. changed: its modification time in ns, part of the cache's key."""
     return gzip.compress(path.read_bytes(), compresslevel=6, mtime=0)
 
 
@@ -58,11 +58,11 @@ class BookHandler(SimpleHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format, *args):
-        """Nothing: who reads the book knows what they opened."""
+        """No log of requests on the terminal."""
 
 
 def server(port: int, html: Path = HTML) -> ThreadingHTTPServer:
-    """Holds the port (0: any free one) and answers once serve_forever() is called. Raises OSError."""
+    """A server bound to the port (0: any free one), to be started by serve_forever(). Raises OSError."""
     return ThreadingHTTPServer(("127.0.0.1", port), functools.partial(BookHandler, directory=str(html)))
 
 

@@ -1,11 +1,9 @@
-"""The claims ledger: what popular accounts say about GPUs, and the arithmetic that decides whether it holds.
+"""The claims ledger: popular claims about GPUs, and the arithmetic that decides whether they hold.
 
-``claims.yml`` has the claims, their verdicts and why; a verdict that arithmetic or the
-hardware registry can decide
-names a function of this package. Each such function returns a Decision: the readings
-under which the claim was tried (true or
-false each) and the numbers that the page quotes. All readings true: it holds; none: it
-is wrong; some: it holds if.
+``claims.yml`` has the claims, their verdicts and reasons. A verdict that arithmetic or the hardware registry
+can decide names a function of this package. It returns a Decision: the readings of the claim, each true or
+false, and the numbers that the page quotes. If all readings are true the claim "holds", if none is it is
+"wrong", otherwise it "holds if".
 """
 
 from workshop.claims.decision import HOLDS, HOLDS_IF, WRONG, Decision

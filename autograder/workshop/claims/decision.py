@@ -1,6 +1,4 @@
-"""What a deciding function returns: the readings of a claim, true or false each, and
-the numbers that the page quotes.
-"""
+"""The result of a function that decides a claim."""
 
 from __future__ import annotations
 
@@ -12,9 +10,7 @@ HOLDS, HOLDS_IF, WRONG = "holds", "holds if", "wrong"
 
 @dataclass(frozen=True)
 class Decision:
-    """``readings``: ways to understand the claim -> whether it is true that way.
-    ``numbers``: what the text quotes.
-    """
+    """readings: {a way to understand the claim: whether it is true}. numbers: {name: value} for the text."""
 
     readings: dict[str, bool]
     numbers: Mapping[str, float | int | str] = field(default_factory=dict)

@@ -75,9 +75,7 @@ def activations() -> Decision:
 
 
 def checkpointing() -> Decision:
-    """N equal layers in k segments: k + N/k activations kept; one more forward beside a
-    forward and a backward of two.
-    """
+    """N equal layers in k segments keep k + N/k activations; the extra forward pass adds 1 to 1 + 2."""
     n = 64
     kept = {k: k + n // k for k in range(1, n + 1) if n % k == 0}
     best = min(kept, key=lambda k: kept[k])
@@ -89,9 +87,7 @@ def checkpointing() -> Decision:
 
 
 def accumulation() -> Decision:
-    """Gradient of a mean loss over 64 rows against averaged gradients of parts: equal
-    parts, and parts of 48 and 16.
-    """
+    """The gradient of a mean loss over 64 rows against averaged gradients of parts: 32 + 32, and 48 + 16."""
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((64, 4)), rng.standard_normal(64)
 
@@ -107,7 +103,7 @@ def accumulation() -> Decision:
 
 
 def pooling() -> Decision:
-    """The desk of chapter 6 after five came and three left: gaps of six places, and what still fits."""
+    """Fragmentation in chapter 6's example: which requests still fit after three of five blocks are freed."""
     gaps, fits, fails = (6, 6, 6), 6, 8
     image = np.zeros((1, 64, 56, 56), np.float32)
     pooled = image.reshape(1, 64, 28, 2, 28, 2).max((3, 5))
@@ -167,8 +163,8 @@ def master_weights() -> Decision:
 
 
 def int8_weights() -> Decision:
-    """Error of INT8 weights, relative to their size, with a scale for each row and with
-    one for all; one row is 100 times larger.
+    """The relative error of INT8 weights with a scale for each row, and with one for all, if one row is 100
+    times larger.
     """
     weights = np.random.default_rng(0).standard_normal((64, 256))
     weights[0] *= 100

@@ -15,8 +15,8 @@ from workshop.claims.decision import Decision
 
 @dataclass(frozen=True)
 class Claim:
-    """One line of the ledger. ``section`` is a heading of ``page`` ("" if no page
-    decides it yet); ``code`` names a function here.
+    """One claim. section: a heading of `page` that discusses it ("" if none does). code: name of the function
+    that decides it, "" for one decided by sources. cite: keys of the bibliography.
     """
 
     id: str
@@ -30,13 +30,13 @@ class Claim:
     cite: tuple[str, ...] = ()
 
     def decide(self) -> Decision | None:
-        """What the arithmetic says now; None for a claim that a source and not
-        arithmetic decides. Raises KeyError for an unknown name.
+        """The present result of the arithmetic; None for a claim that sources decide. Raises KeyError for an
+        unknown function.
         """
         return functions()[self.code]() if self.code else None
 
     def reason(self) -> str:
-        """``why`` with the numbers that its function computed."""
+        """`why`, with the numbers of its function put in."""
         decision = self.decide()
         return self.why.format(**decision.numbers) if decision else self.why
 
@@ -54,7 +54,7 @@ def ledger(file: Path | None = None) -> list[Claim]:
 
 @functools.cache
 def functions() -> dict[str, Callable[[], Decision]]:
-    """Name -> deciding function, of all themes."""
+    """{name: deciding function} of all themes."""
     found: dict[str, Callable[[], Decision]] = {}
     for theme in (machines, work, fit, systems):
         for name, value in vars(theme).items():

@@ -1,6 +1,4 @@
-"""Claims about chips: cores, peaks, Tensor Cores, memories. Every input is a fact of
-the hardware registry.
-"""
+"""Claims about chips: cores, peaks, Tensor Cores, memories. All inputs are facts of the hardware registry."""
 
 from warplab.hardware import specs
 from workshop.claims.decision import Decision

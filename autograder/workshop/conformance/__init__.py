@@ -1,7 +1,7 @@
-"""numba-cuda's own test suite on the engine: what the last whole run gave, and why what failed failed.
+"""numba-cuda's own test suite on the engine: the results of the last complete run, and reasons of failures.
 
-``python -m workshop.conformance --record`` runs the suite and writes ``results.json``; ``reasons.yml`` says
-why the others fail.
+``python -m workshop.conformance --record`` runs the suite and writes ``results.json``; ``reasons.yml`` has
+the reason of each failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REASONS = Path(__file__).with_name("reasons.yml")
 
 @dataclass(frozen=True)
 class Tally:
-    """How many tests ran (``total``), passed and were skipped by the suite itself."""
+    """How many tests there are (``total``), how many passed, and how many the suite itself skipped."""
 
     passed: int
     total: int
@@ -44,7 +44,7 @@ class Reason:
 
 
 class Recorded:
-    """The whole run that ``results.json`` holds; in a notebook it shows itself as a table."""
+    """The complete run in ``results.json``; displayed as a table in a notebook."""
 
     def __init__(self, data: dict):
         self.numba_cuda, self.date = data["numba_cuda"], data["date"]
@@ -60,11 +60,11 @@ class Recorded:
         return tally(self._data["simulator"])
 
     def modules(self) -> dict[str, dict]:
-        """Of each module: ``pass``, ``skip`` and ``fail`` ({test: the last line of its error})."""
+        """{module: {"pass": count, "skip": count, "fail": {test: the last line of its error}}}."""
         return self._data["engine"]
 
     def failures(self) -> dict[str, str]:
-        """Test -> the last line of its error, on the engine."""
+        """{test: the last line of its error} on the engine."""
         return {test: why for module in self._data["engine"].values() for test, why in module["fail"].items()}
 
     def _repr_html_(self) -> str:
@@ -72,7 +72,7 @@ class Recorded:
 
 
 def tally(modules: dict[str, dict]) -> Tally:
-    """Add up modules' results."""
+    """The sum of the results of modules, in the form of Recorded.modules()."""
     passed, skipped, failed = (
         sum(n) for n in zip(*((m["pass"], m["skip"], len(m["fail"])) for m in modules.values()), strict=True)
     )
@@ -80,13 +80,13 @@ def tally(modules: dict[str, dict]) -> Tally:
 
 
 def recorded() -> Recorded:
-    """The last whole run on the engine and on numba's simulator."""
+    """The last complete run on the engine and on numba's simulator."""
     return Recorded(json.loads(RESULTS.read_text()))
 
 
 @functools.cache
 def reasons() -> tuple[Reason, ...]:
-    """Every failure's reason, from ``reasons.yml``."""
+    """The reasons of all failures, from ``reasons.yml``."""
     return tuple(
         Reason(tuple(entry["tests"]), entry["fault"], " ".join(entry["because"].split()))
         for entry in yaml.safe_load(REASONS.read_text())

@@ -1,9 +1,8 @@
-"""``python -m workshop.conformance``: numba-cuda's own cudapy test suite, as shipped in
-the wheel, on the SIMT engine.
+"""``python -m workshop.conformance``: runs numba-cuda's own cudapy test suite, from its wheel, on the engine.
 
-One process a module, with a limit of CPU time, so that a crash or a hang costs one
-module. ``--numba-simulator`` runs the same tests on numba's simulator for comparison.
-Needs ``filecheck`` and ``pytest``. The last line is ``N of M pass, K skipped``.
+Each test module runs in its own process with a limit of CPU time, so that a crash or a hang costs one module.
+``--numba-simulator`` runs the same tests on numba's simulator for comparison. Needs ``filecheck`` and
+``pytest``. The last line is ``N of M pass, K skipped``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from workshop.conformance import RESULTS, tally
 LEFT_OUT = {"test_ipc", "test_multiprocessing", "test_multithreads"}  # processes and threads that share a GPU
 CHILD = Path(__file__).with_name("module.py")
 PATIENCE = (
-    6  # a module may take this many times its CPU time by the clock: other work, or waiting for nothing
+    6  # wall-clock limit as a multiple of the CPU time limit: the machine may be busy, a test may only wait
 )
 
 
@@ -41,17 +40,16 @@ def modules() -> list[str]:
 
 
 def run(name: str, device: str, limit: int) -> dict:
-    """Run one module in a process of its own; what it does not finish within ``limit``
-    seconds of CPU time has failed.
+    """Run one test module in its own process; tests unfinished after `limit` seconds of CPU time fail.
 
-    Returns ``pass`` and ``skip`` (counts), ``fail`` ({test: the last line of its
-    error}) and ``seconds`` by the clock.
+    device: "engine" or "simulator". Returns {"pass": count, "skip": count, "fail": {test: the last line of
+    its error}, "seconds": wall-clock time}.
     """
     simulator = device == "simulator"
     environment = {**os.environ, "WARPLAB_DEVICE": "simt", "NUMBA_ENABLE_CUDASIM": "1" if simulator else "0"}
     start = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        if not simulator:  # tests that start a Python of their own get the hook too
+        if not simulator:  # so that Python processes started by tests get the hook, too
             Path(folder, "sitecustomize.py").write_text("import warplab\n")
             environment["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
         command = [sys.executable, "-P", str(CHILD), name, device, str(limit)]

@@ -1,1 +1,1 @@
-"""The whole book as one PDF, made of the built pages."""
+"""`make editions`: the whole book as one PDF, made from the built pages."""

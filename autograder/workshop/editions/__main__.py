@@ -21,7 +21,7 @@ PLACE = re.compile(r"<!-- editions -->.*?<!-- /editions -->", re.DOTALL)
 
 
 def make(browser, root: Path, say: Callable[[str], None]) -> None:
-    """The PDF of the built book, and the link to it. Raises UserError."""
+    """Write the PDF of the built book, and the link to it on the start page. Raises UserError."""
     html = root / "_build" / "html"
     pdf = html / FOLDER / f"{NAME}.pdf"
     styles = paper.style_sheets([html / f"{page}.html" for page in book.pages(root)])
@@ -36,10 +36,10 @@ def size(path: Path) -> str:
 
 
 def offer(start: Path, pdf: Path, sheets: int) -> bool:
-    """Put a link to the file where the built start page has its marks, whatever stood there.
+    """Put a link to the PDF between the marks on the built start page, replacing an older one.
 
-    Returns whether it has them. A page that Sphinx writes again has the marks alone, so that no link leads to
-    an older file.
+    Returns whether the page has the marks. When Sphinx writes the page again the link is gone, so that no
+    page links to an outdated PDF.
     """
     text = start.read_text(encoding="utf-8")
     link = f'<a href="{os.path.relpath(pdf, start.parent)}" download>'
@@ -51,7 +51,7 @@ def offer(start: Path, pdf: Path, sheets: int) -> bool:
 
 
 def main() -> int:
-    """Entry point: what a person can put right is one line on stderr, never a traceback."""
+    """Entry point: an error that the user can fix is one line on stderr, never a traceback."""
     try:
         with started_browser() as browser:
             make(browser, find_root(), say=functools.partial(print, flush=True))

@@ -1,7 +1,6 @@
-"""The pages of the built book as articles: XHTML without what only a screen can do, names unique in the book.
+"""The pages of the built book as articles for print: XHTML without interactive parts, ids unique in the book.
 
-A browser reads each page, as a reader's would, and writes it out again (article.js). It runs no script of
-the page.
+Chromium parses each page, without running its scripts, and article.js serialises it again.
 """
 
 from __future__ import annotations
@@ -22,15 +21,13 @@ from warplab.rendering import render
 from workshop import book
 from workshop.browser import MISSING, find_browser
 
-FILE = re.compile(r'src="http://book/([^"]*)"')  # a picture of the book that its page has as a file
+FILE = re.compile(r'src="http://book/([^"]*)"')  # a picture that the page loads from a file of the book
 READ = (Path(__file__).parent / "article.js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Article:
-    """One page. name: "05-memory". body: XHTML. sections: of each its id and its title. styles: CSS that its
-    outputs bring.
-    """
+    """One page. name: "05-memory". body: XHTML. sections: [(id, title)]. styles: CSS of cells' outputs."""
 
     name: str
     title: str
@@ -45,9 +42,7 @@ class Article:
 
 @dataclass(frozen=True)
 class Volume:
-    """The book. parts: of each its caption, "" for the start page's, and its articles. made: when its pages
-    were built.
-    """
+    """The book. parts: [(caption, articles)]; the start page's caption is "". made: time of the build."""
 
     title: str
     author: str
@@ -75,15 +70,15 @@ def started_browser():
 
 
 def contents(root: Path) -> list[tuple[str, list[str]]]:
-    """Of each part of _toc.yml its caption and its pages; the start page comes first, without one."""
+    """[(caption, pages)] of the parts in _toc.yml; the start page comes first, with the caption ""."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = [(part["caption"], [chapter["file"] for chapter in part["chapters"]]) for part in toc["parts"]]
     return [("", [toc["root"]]), *parts]
 
 
 def read(tab, text: str, page: str, pages: list[str], address: str = "") -> Article:
-    """The article of one built page, whose HTML is `text`. page, pages: as _toc.yml names them. tab: an empty
-    page of the browser.
+    """The article of one built page. tab: an empty browser tab. text: the page's HTML. page: its name in
+    _toc.yml; pages: the names of all pages. address: the book's URL, for links that leave the PDF.
     """
     found = tab.evaluate(READ, {"text": text, "page": page, "pages": pages, "address": address})
     sections = tuple((id, title) for id, title in found.pop("sections"))
@@ -91,7 +86,7 @@ def read(tab, text: str, page: str, pages: list[str], address: str = "") -> Arti
 
 
 def read_book(browser, root: Path) -> Volume:
-    """All pages of `_build/html`. Raises UserError where the book is not built."""
+    """Read all pages of `_build/html`. Raises UserError where the book is not built."""
     missing = book.missing_pages(root)
     if missing:
         raise UserError(f"the book is not built ({missing[0]}.html is missing in _build/html); run make book")

@@ -1,5 +1,6 @@
-"""The book as a PDF: all articles in one document, which Chromium prints twice, the second time with the
-numbers of its pages in its contents.
+"""Prints the book as a PDF: one document with all articles, which Chromium prints twice.
+
+The first print gives the page numbers that the table of contents of the second one shows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ STYLE = (Path(__file__).parent / "paper.css").read_text(encoding="utf-8")
 
 
 def style_sheets(pages: list[Path]) -> list[str]:
-    """Addresses of the style sheets that the built pages load, each once; what is for paper stands last."""
+    """Addresses of all style sheets that the built pages load, each once; print.css comes last."""
     found = [
         (page.parent / path).resolve().as_uri()
         for page in pages
@@ -29,7 +30,7 @@ def style_sheets(pages: list[Path]) -> list[str]:
 
 
 def page_numbers(pdf: pikepdf.Pdf) -> dict[str, int]:
-    """Of each place that a link of the document leads to, the number of its page."""
+    """{link target in the document: its page number}."""
     number = {page.obj.objgen: index + 1 for index, page in enumerate(pdf.pages)}
     return {str(name).lstrip("/"): number[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
@@ -44,7 +45,7 @@ def print_document(browser, text: str, out: Path) -> None:
 
 
 def document(volume: Volume, sheets: list[str], numbers: dict[str, int]) -> str:
-    """The whole book as XHTML. numbers: of each place the page, as far as it is known."""
+    """The whole book as XHTML. numbers: from page_numbers(); {} at the first print."""
     title = title_page(volume)
     return render(
         "workshop.editions",

@@ -1,9 +1,9 @@
-"""What may be wrong in one place of a CUDA C++ kernel: the text is taken apart into tokens, not parsed."""
+"""Mutation operators for CUDA C++ kernels, by regular expressions on the text, which is not parsed."""
 
 import re
 from collections.abc import Iterator
 
-TOKENS = (  # operator, what is found, what may stand in its place
+TOKENS = (  # (operator, pattern, replacements)
     ("bound", r"(?<![<>])<(?![<>=])(?=[^>;]*;)", ("<=",)),
     ("bound", r"<=", ("<",)),
     ("bound", r"(?<![->])>(?![>=])(?=\s)", (">=",)),
@@ -34,7 +34,7 @@ DECLARATION = re.compile(
 
 
 def mutated(source: str) -> Iterator[tuple[str, str]]:
-    """(name of the operator, source) of everything that may be wrong in the body of the first kernel."""
+    """Yield (name of the operator, source) of every mutant of the first kernel's body."""
     start = source.index("{", source.index("__global__"))
     head, body = source[:start], source[start:]
     for name, pattern, others in TOKENS:

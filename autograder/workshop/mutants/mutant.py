@@ -1,4 +1,4 @@
-"""The mutants of one task's reference solution, each with an identity that lasts as long as its line does."""
+"""The mutants of a task's reference solution, each with an identity that does not depend on other lines."""
 
 import ast
 import difflib
@@ -18,10 +18,10 @@ from workshop.mutants.notebook_cells import bare, cells_for
 
 @dataclass(frozen=True)
 class Mutant:
-    """A reference solution that differs in one place.
+    """A reference solution changed in one place.
 
-    identity: what it changes, "line => changed line", by which equivalent.yml names it.  operator: what made
-    it.  source: the whole cell.
+    identity: the change, "line => changed line", under which equivalent.yml lists it. operator: the mutation
+    operator that made it. source: the whole cell.
     """
 
     task: str
@@ -31,7 +31,7 @@ class Mutant:
 
 
 def mutants_of(name: str, notebook: Path) -> list[Mutant]:
-    """All mutants of the task called `name`, each text once, in the order of their lines."""
+    """All different mutants of the task `name`, in the order of their lines. notebook: its solution file."""
     base = "\n".join(bare(cells_for(notebook, name.split("/")[1])[-1])) + "\n"
     base = ast_without_docstrings(base)
     found: list[Mutant] = []
@@ -64,7 +64,7 @@ def _sources(name: str, base: str) -> Iterator[tuple[str, str]]:
 
 
 def fixed_parameters(name: str, base: str) -> Iterator[tuple[str, str]]:
-    """Each parameter that is a number, replaced by what the task's first case gives."""
+    """Yield mutants in which a numeric parameter is fixed to its value in the task's first case."""
     task = registry.get(name)
     first = task.cases(0)[0].inputs
     module = cst.parse_module(base)
@@ -82,7 +82,7 @@ def fixed_parameters(name: str, base: str) -> Iterator[tuple[str, str]]:
 
 
 def changed(base: str, source: str) -> str:
-    """The lines that differ, "old => new", in one line."""
+    """The lines that differ, as "old => new" in one line."""
     old, new = [], []
     for line in difflib.ndiff(base.splitlines(), source.splitlines()):
         if line.startswith("- "):
@@ -93,7 +93,7 @@ def changed(base: str, source: str) -> str:
 
 
 def normal(source: str) -> str | None:
-    """The program without its layout, by which two texts are the same; None if it is none."""
+    """A form of the program that does not depend on its layout; None if it has a syntax error."""
     try:
         return ast.dump(ast.parse(source))
     except SyntaxError:
@@ -101,5 +101,5 @@ def normal(source: str) -> str | None:
 
 
 def ast_without_docstrings(source: str) -> str:
-    """The source with its docstrings emptied: what stands in them is no program."""
+    """The source with the texts of its docstrings replaced, so that nothing in them is mutated."""
     return re.sub(r'^([ \t]+)"""(?:(?!""").)*?"""', r'\1"""Told."""', source, flags=re.S | re.M)

@@ -1,4 +1,4 @@
-"""The cells of a solution notebook that a task's reference is made of, and what they define."""
+"""The cells of a solution notebook that a task's reference solution needs, and what they define."""
 
 import re
 from functools import cache
@@ -7,13 +7,13 @@ from typing import Any
 
 COMMENT = re.compile(
     r"(^\s*|\s{2,})#+( .*)?$|(?<=\S)\s{2,}// .*$|^\s*// .*$"
-)  # of Python, and of C++ where it stands alone or behind a statement
+)  # Python's comments, and C++'s on a line of their own or behind a statement
 
 GIVEN = re.compile(r'def |[A-Z]+ = r"""')
 
 
 def code_cells(path: Path) -> list[tuple[str, str]]:
-    """(marker, blank-padded source) of each code cell: padding keeps the line numbers of the file."""
+    """[(marker, source)] of the code cells; sources are padded with blank lines to keep line numbers."""
     cells: list[tuple[str, str]] = []
     marker, lines, start = None, [], 0
     for number, line in enumerate([*path.read_text().splitlines(), "# %%"]):
@@ -27,10 +27,10 @@ def code_cells(path: Path) -> list[tuple[str, str]]:
 
 
 def cells_for(notebook: Path, short: str) -> list[str]:
-    """Sources of the cells that a task's solution needs, its own last.
+    """Sources of the cells that a task's solution needs, its own last. short: the task without its set.
 
-    Those are the cells before the set's first solution, other solutions, and given functions, of Python or in
-    a text of C++. KeyError if no cell is marked with solution="short".
+    They are all cells before the set's first solution, and then solutions and given functions (Python or CUDA
+    C++ in a string). Raises KeyError if no cell is marked with solution="short".
     """
     needed: list[str] = []
     begun = False
@@ -53,14 +53,14 @@ def run_cells(sources: list[str], path: Path) -> dict[str, Any]:
 
 @cache
 def given_to(notebook: Path, short: str) -> dict[str, Any]:
-    """What a notebook has defined before the cell of a task's solution.
+    """The namespace that a notebook has before the cell of a task's solution.
 
-    Shared: copy it before anything runs in it.
+    It is cached: copy it before running anything in it.
     """
     return run_cells(cells_for(notebook, short)[:-1], notebook)
 
 
 def bare(text: str) -> list[str]:
-    """The lines of a text without comments and blank lines."""
+    """The lines of a source without comments and blank lines."""
     lines = (COMMENT.sub("", line).rstrip() for line in text.splitlines())
     return [line for line in lines if line]

@@ -1,7 +1,7 @@
-"""What may be wrong in one place of a Python solution.
+"""Mutation operators for Python solutions.
 
-The general operators are mutmut's; those that know what a kernel is are ours, written in the same form: a
-type of libcst node, and a function from such a node to the nodes that may stand in its place.
+The general operators are mutmut's. Ours, which know about kernels, have the same form: a type of libcst node,
+and a function from such a node to its replacements.
 """
 
 import re
@@ -11,10 +11,10 @@ import libcst as cst
 from libcst import matchers as m
 from mutmut.mutation import mutators
 
-#: A type of node, and what may stand in the place of one.
+#: (type of node, function from such a node to its replacements)
 Operators = tuple[tuple[type[cst.CSTNode], Callable[..., Iterable[cst.CSTNode]]], ...]
 
-#: Without those that put None or "XX" somewhere: nearly all of these raise, and say nothing.
+#: mutmut's, without those that insert None or "XX": nearly all of these raise, which tests no check.
 GENERAL: Operators = (
     (cst.BaseNumber, mutators.operator_number),
     (cst.Name, mutators.operator_name),
@@ -38,7 +38,7 @@ def text(node: cst.CSTNode) -> str:
 
 
 def plus(node: cst.BaseExpression, amount: int) -> cst.BinaryOperation:
-    """(node) + amount, or - where amount is negative."""
+    """The expression `(node) + amount`, or `(node) - |amount|`."""
     held = node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
     return cst.BinaryOperation(
         held, cst.Add() if amount > 0 else cst.Subtract(), cst.Integer(str(abs(amount)))
@@ -46,7 +46,7 @@ def plus(node: cst.BaseExpression, amount: int) -> cst.BinaryOperation:
 
 
 def lowered(node: cst.Integer) -> Iterator[cst.BaseExpression]:
-    """One less."""
+    """An integer constant one smaller."""
     if node.evaluated_value > 0:
         yield node.with_changes(value=str(node.evaluated_value - 1))
 
@@ -152,18 +152,18 @@ def other_type(node: cst.Attribute) -> Iterator[cst.CSTNode]:
 
 
 def whole_numbers(node: cst.Arg) -> Iterator[cst.CSTNode]:
-    """An array of integers where one of float32 is needed."""
+    """An array of int instead of float32."""
     if m.matches(node.value, m.Name("float32")):
         yield node.with_changes(value=cst.Name("int"))
 
 
 def unwrapped(node: cst.With) -> Iterator[cst.CSTNode]:
-    """Outside of the context that it needs: no_grad, a stream, a capture."""
+    """A block without its context manager: no_grad, a stream, a capture."""
     yield cst.If(cst.Name("True"), node.body)
 
 
 def plain_addition(node: cst.Call) -> Iterator[cst.CSTNode]:
-    """An atomic operation that is replaced by what it would read."""
+    """An atomic operation replaced by a read of its operand."""
     if m.matches(node.func, m.Attribute(value=m.Attribute(attr=m.Name("atomic")))) and len(node.args) >= 2:
         yield cst.Subscript(node.args[0].value, [cst.SubscriptElement(cst.Index(node.args[1].value))])
 
@@ -178,7 +178,7 @@ def plain_store(node: cst.Expr) -> Iterator[cst.CSTNode]:
 
 
 def shared_buffer(node: cst.IndentedBlock) -> Iterator[cst.CSTNode]:
-    """One buffer in the place of two."""
+    """One buffer used instead of two."""
     made = {}
     for place, line in enumerate(node.body):
         if m.matches(line, m.SimpleStatementLine([m.Assign(targets=[m.AssignTarget(m.Name())])])):
@@ -197,7 +197,7 @@ def shared_buffer(node: cst.IndentedBlock) -> Iterator[cst.CSTNode]:
 
 
 def serialised(node: cst.FunctionDef) -> Iterator[cst.CSTNode]:
-    """A kernel in which one block, or one thread of each block, does what all were to do."""
+    """A kernel in which one block does the work of all, or one thread that of its block."""
     if not is_kernel(node):
         return
     if any(m.findall(loop, m.Return()) for loop in m.findall(node, m.For() | m.While())):
@@ -237,14 +237,14 @@ SERIAL = {
 
 
 def is_kernel(node: cst.FunctionDef) -> bool:
-    """Whether it stands below @cuda.jit."""
+    """Whether a function has the decorator @cuda.jit, not for a device function."""
     return any(
         "cuda.jit" in text(decorator) and "device" not in text(decorator) for decorator in node.decorators
     )
 
 
 def uncalled(node: cst.Call) -> Iterator[cst.CSTNode]:
-    """Without the rounding, the bound, the copy: x for ceil(x), a for max(a, b), x for x.clone()."""
+    """A rounding, bound or copy left out: x for ceil(x), a for max(a, b), x for x.clone()."""
     name = node.func.attr.value if isinstance(node.func, cst.Attribute) else text(node.func)
     if name in COPIES and isinstance(node.func, cst.Attribute):
         yield node.func.value
@@ -282,7 +282,7 @@ def shifted_slice(node: cst.Slice) -> Iterator[cst.CSTNode]:
 
 
 def swapped_arguments(node: cst.Call) -> Iterator[cst.CSTNode]:
-    """f(b, a) for f(a, b), but for what does not mind the order."""
+    """f(b, a) for f(a, b), unless the order does not matter."""
     plain = [arg for arg in node.args if arg.keyword is None and not arg.star]
     if len(plain) == len(node.args) == 2 and text(node.func) not in ("max", "min", "range"):
         first, second = node.args
@@ -371,7 +371,7 @@ OURS: Operators = (
 
 
 def mutated(source: str) -> Iterator[tuple[str, str]]:
-    """(name of the operator, source) of everything that may be wrong in one place of a Python source."""
+    """Yield (name of the operator, source) of every mutant of a Python source."""
     module = cst.parse_module(source)
     for node in inside(module):
         for kind, operator in GENERAL + OURS:
@@ -382,7 +382,7 @@ def mutated(source: str) -> Iterator[tuple[str, str]]:
 
 
 def inside(node: cst.CSTNode) -> Iterable[cst.CSTNode]:
-    """The node and all below it, but decorators, annotations and default values' types."""
+    """Yield the node and all nodes below it, without decorators, annotations and imports."""
     yield node
     for child in node.children:
         if not isinstance(child, cst.Decorator | cst.Annotation | cst.Import | cst.ImportFrom):

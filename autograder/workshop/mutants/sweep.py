@@ -1,8 +1,7 @@
-"""Grade mutants, each in a process of its own, and remember what became of them.
+"""Grades mutants, each in its own process, and stores the results.
 
-A mutant is killed if it loses points on each of two seeds: one that loses on one seed only would be judged by
-luck. Results are lines of JSON in a file that is read again at the next run: what has not changed since (the
-mutant's text, the module of the task's checks) is not graded twice.
+A mutant is killed if it loses points on both of two seeds; losing on one only would be luck. Results are
+stored as lines of JSON, so that the next run grades only mutants whose text or task module has changed.
 """
 
 import contextlib
@@ -31,7 +30,7 @@ from workshop.mutants.notebook_cells import cells_for, given_to
 
 SEEDS = (20_261_122, 0)
 LIMIT_S = 5.0
-"""Of processor time for one mutant at least; where the reference is slow, four times what it takes."""
+"""Seconds of processor time for one mutant; more where the reference is slow: four times its own time."""
 MEMORY = 8 << 30
 CORPUS = "autograder/tests/corpus"
 KILLED, SURVIVED, EQUIVALENT = "killed", "survived", "equivalent"
@@ -39,7 +38,7 @@ KILLED, SURVIVED, EQUIVALENT = "killed", "survived", "equivalent"
 
 @dataclass(frozen=True)
 class Fate:
-    """What became of a mutant. state: killed, survived or equivalent.  how: what killed it, or the reason."""
+    """The result of a mutant. state: KILLED, SURVIVED or EQUIVALENT. how: what killed it, or the reason."""
 
     mutant: Mutant
     state: str
@@ -49,8 +48,8 @@ class Fate:
 class Sweep:
     """All mutants of some tasks.
 
-    root: the course's folder.  names: problem sets or tasks, none for all.  every: only each so manyth one.
-    results: the file of results, None to grade everything.
+    root: the course's folder. names: problem sets or tasks (default: all). every: grade only each `every`-th
+    mutant. results: the file of stored results, None to grade everything. Raises UserError for unknown names.
     """
 
     def __init__(self, root: Path, names: Iterable[str] = (), every: int = 1, results: Path | None = None):
@@ -67,7 +66,7 @@ class Sweep:
         self.every = every
 
     def mutants(self, name: str) -> list[Mutant]:
-        """The mutants of one task that are graded."""
+        """The mutants of one task that this sweep grades."""
         return mutants_of(name, self.notebook(name))[:: self.every]
 
     def notebook(self, name: str) -> Path:
@@ -75,7 +74,7 @@ class Sweep:
         return self.notebooks[name.split("/")[0]]
 
     def run(self, jobs: int = 1) -> Iterator[Fate]:
-        """What becomes of each mutant, task by task."""
+        """Yield the Fate of each mutant, task by task. jobs: how many are graded at a time."""
         known = dict(self._remembered())
         for name in self.tasks:
             mutants, reasons = self.mutants(name), equivalent(self.root, name)
@@ -95,7 +94,7 @@ class Sweep:
                 yield from pool.map(fate, mutants)
 
     def _warm_up(self, name: str) -> float:
-        """Grade the reference itself, so that what is forked has imported and compiled once: its seconds."""
+        """Grade the reference, so that forked processes have everything imported; returns its seconds."""
         begun = time.process_time()
         source = cells_for(self.notebook(name), name.split("/")[1])[-1]
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings(action="ignore"):
@@ -105,14 +104,14 @@ class Sweep:
         return time.process_time() - begun
 
     def _given(self, name: str) -> str:
-        """All that decides a mutant's fate beside its own text, but for the engine."""
+        """What a mutant's result depends on besides its own text, except for the engine."""
         module = registry.__file__.replace("registry.py", f"{name.split('/')[0]}.py")
         return Path(module).read_text() + self.notebook(name).read_text()
 
     def _remembered(self) -> Iterator[tuple[str, tuple[str, str]]]:
         if self.results and self.results.exists():
             for line in self.results.read_text().splitlines():
-                with contextlib.suppress(ValueError):  # a run that was stopped while it wrote
+                with contextlib.suppress(ValueError):  # a line cut off when a run was stopped
                     told = json.loads(line)
                     yield told["key"], (told["state"], told["how"])
 
@@ -125,14 +124,14 @@ class Sweep:
 
 
 def equivalent(root: Path, name: str) -> dict[str, str]:
-    """{identity: reason} of the mutants that a person has found to be right answers to a task."""
+    """{identity: reason} of the mutants in equivalent.yml, which are right answers to a task."""
     path = root / CORPUS / name / "equivalent.yml"
     groups = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else []
     return {identity: group["reason"] for group in groups for identity in group["mutants"]}
 
 
 def graded(mutant: Mutant, notebook: Path, limit_s: float = LIMIT_S) -> tuple[str, str]:
-    """(state, how) of one mutant, found out in a process of its own."""
+    """(state, how) of one mutant, graded in its own process."""
     context = multiprocessing.get_context("fork")
     ours, theirs = context.Pipe(duplex=False)
     process = context.Process(target=_report, args=(mutant, notebook, theirs, limit_s), daemon=True)
@@ -150,7 +149,7 @@ def graded(mutant: Mutant, notebook: Path, limit_s: float = LIMIT_S) -> tuple[st
 def _report(
     mutant: Mutant, notebook: Path, channel: multiprocessing.connection.Connection, limit_s: float
 ) -> None:
-    """In the forked process: grade, tell, end."""
+    """Runs in the forked process: grades the mutant and sends the result."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     seconds = int(used.ru_utime + used.ru_stime + limit_s) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
@@ -171,10 +170,10 @@ def loss(mutant: Mutant, notebook: Path, seed: int) -> str:
     task = registry.get(mutant.task)
     namespace = dict(given_to(notebook, mutant.task.split("/")[1])) | {"__name__": "submission"}
     lines = mutant.source.splitlines(keepends=True)
-    linecache.cache["mutant.py"] = len(mutant.source), None, lines, "mutant.py"  # Triton reads its kernels
+    linecache.cache["mutant.py"] = len(mutant.source), None, lines, "mutant.py"  # where Triton reads it
     try:
         exec(compile(mutant.source, "mutant.py", "exec"), namespace)
-    except Exception as error:  # noqa: BLE001 - whatever a wrong program raises
+    except Exception as error:  # noqa: BLE001 - a mutant may raise anything
         return f"does not run: {type(error).__name__}"
     outcomes = []
     cases = task.cases(seed)
@@ -188,7 +187,7 @@ def loss(mutant: Mutant, notebook: Path, seed: int) -> str:
 
 
 def tallied(fates: Iterable[Fate]) -> list[tuple[str, int, int, int, int]]:
-    """(task, made, equivalent, killed, survived) of each task, and of all together in the last row."""
+    """[(task, made, equivalent, killed, survived)], with the sum of all tasks as the last row."""
     rows: dict[str, list[int]] = {}
     for fate in fates:
         row = rows.setdefault(fate.mutant.task, [0, 0, 0, 0])

@@ -1,4 +1,4 @@
-"""`autograder mutants` on the terminal: progress, each survivor, and the sum of each task."""
+"""`python -m workshop mutants` on the terminal: progress, each survivor, and a table of all tasks."""
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -10,7 +10,7 @@ HEAD = ("task", "made", "equivalent", "killed", "survived", "lose points")
 
 
 def survivors(console: Console, sweep: Sweep, jobs: int = 1) -> int:
-    """Grade all mutants of a sweep and show what became of them; returns how many survived."""
+    """Grade all mutants of a sweep and print the results; returns how many survived."""
     fates: list[Fate] = []
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:

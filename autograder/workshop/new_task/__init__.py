@@ -1,4 +1,4 @@
-"""A skeleton of a new task, in every place that a task has: it runs, and says where a person must decide."""
+"""Writes the skeleton of a new task into all its files; it runs, and DECIDE marks what the author must do."""
 
 from workshop.new_task.skeleton import next_steps, write_skeleton
 

@@ -57,16 +57,16 @@ class Places:
 
 
 def kinds() -> tuple[str, ...]:
-    """The ways of crossing that have a template."""
+    """The crossings that have a template."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.j2")))
 
 
 def write_skeleton(root: Path, name: str, kind: str, language: str = "numba") -> list[Path]:
     """Write the skeleton of the task `name`, for example "ps05/gather"; returns the files written.
 
-    kind: how it crosses, one of kinds().  language: of a kernel, "numba" or "cuda-cpp".
-    Raises UserError, before anything is written, for a name that is taken or is none, a set without a
-    notebook, an unknown kind or language, and where `root` is no checkout.
+    kind: its crossing, one of kinds(). language: of a kernel, "numba" or "cuda-cpp".
+    Raises UserError, before anything is written, for an invalid or taken name, a set without a notebook, an
+    unknown kind or language, and if `root` is not a checkout.
     """
     if kind not in kinds():
         raise UserError(f'unknown kind "{kind}"{nearest(kind, kinds())}')
@@ -106,7 +106,7 @@ def places_of(root: Path, name: str) -> Places:
 
 
 def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Path, str]:
-    """{file: its whole new text}. Raises UserError where something of this name is there already."""
+    """{file: its whole new text}. Raises UserError if a file already has something of this name."""
     number = places.problem_set.removeprefix("ps").lstrip("0")
     tasks = text_of(places.tasks, EMPTY_SET.format(number=number))
     hints = text_of(places.hints, EMPTY_HINTS)
@@ -149,7 +149,7 @@ def rendered(kind: str, **values: object) -> dict[str, str]:
 
 
 def hints_text(short: str, rows: list[str]) -> str:
-    """Three hints for each row, which say what they must become."""
+    """Placeholders for three hints for each row."""
     lines = [f"{short}:"]
     for row in rows:
         lines += [
@@ -191,7 +191,7 @@ def with_imports(text: str, lines: str) -> str:
 
 
 def first_imports(text: str) -> list[Import]:
-    """The imports before the first statement of another kind but a docstring."""
+    """The imports at the beginning of a text, after a docstring."""
     found: list[Import] = []
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -202,7 +202,7 @@ def first_imports(text: str) -> list[Import]:
 
 
 def _with_names(text: str, have: Import, wanted: ast.ImportFrom) -> str:
-    """The names of `wanted` joined with the line that imports from the module already."""
+    """The text with the names of `wanted` added to `have`, which imports from the same module."""
     names = {alias.name for node in (have, wanted) for alias in node.names}
     if len(names) == len(have.names):
         return text
@@ -213,7 +213,7 @@ def _with_names(text: str, have: Import, wanted: ast.ImportFrom) -> str:
 
 
 def _with_line(text: str, have: list[Import], wanted: Import) -> str:
-    """`wanted` as a line of its own, before the first import that it precedes, or after them all."""
+    """The text with `wanted` as a new line at its place among the imports."""
     lines = text.splitlines(keepends=True)
     later = [node.lineno - 1 for node in have if _order(node) > _order(wanted)]
     if not have:
@@ -223,13 +223,13 @@ def _with_line(text: str, have: list[Import], wanted: Import) -> str:
 
 
 def _order(node: Import) -> tuple[bool, bool, str]:
-    """Where ruff puts an import: Python's own modules first, `import` before `from`, then by name."""
+    """Sort key of an import in ruff's order: standard library first, `import` before `from`, then by name."""
     module = str(node.module) if isinstance(node, ast.ImportFrom) else node.names[0].name
     return module.split(".")[0] not in sys.stdlib_module_names, isinstance(node, ast.ImportFrom), module
 
 
 def _rank(name: str) -> tuple[int, str]:
-    """Where ruff puts a name in an import: constants, classes, functions."""
+    """Sort key of a name within an import in ruff's order: constants, classes, functions."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
 
 

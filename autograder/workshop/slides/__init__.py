@@ -1,4 +1,4 @@
-"""A lecture of forty minutes for each chapter, as slides made of its built page.
+"""`make slides`: a lecture of forty minutes for each chapter, as slides made from its built page.
 
-lectures.yml says which figures and cells are shown and what the room is asked; everything else is the page's.
+lectures.yml chooses the figures, cells and questions; everything else comes from the page.
 """

@@ -22,13 +22,13 @@ FOLDER = "slides"
 
 
 def lectures() -> dict[str, list[Any]]:
-    """What lectures.yml says of each chapter."""
+    """{chapter: what its lecture shows, in order} from lectures.yml."""
     with (HERE / "lectures.yml").open(encoding="utf-8") as file:
         return yaml.safe_load(file)
 
 
 def lecture(name: str, text: str, chosen: list[Any]) -> tuple[str, str]:
-    """The title and the slides of a chapter as a page. text: its built page. Raises UserError."""
+    """(title, HTML of the slides) of a chapter's lecture. text: HTML of its built page. Raises UserError."""
     chapter = LecturedPage(name, text)
     slides, begins = chapter.slides(chosen), [0.0]
     for slide in slides:
@@ -48,7 +48,7 @@ def lecture(name: str, text: str, chosen: list[Any]) -> tuple[str, str]:
 
 
 def make(root: Path, say: Callable[[str], None]) -> None:
-    """The slides of all chapters, and a page that lists them. Raises UserError."""
+    """Write the slides of all chapters, and a page that lists them. Raises UserError."""
     html, titles = root / "_build" / "html", {}
     (html / FOLDER).mkdir(parents=True, exist_ok=True)
     for name, chosen in lectures().items():
@@ -63,7 +63,7 @@ def make(root: Path, say: Callable[[str], None]) -> None:
 
 
 def main() -> int:
-    """Entry point: what a person can put right is one line on stderr, never a traceback."""
+    """Entry point: an error that the user can fix is one line on stderr, never a traceback."""
     try:
         make(find_root(), say=functools.partial(print, flush=True))
     except (UserError, yaml.YAMLError) as error:

@@ -1,4 +1,4 @@
-"""The slides of one chapter: what lectures.yml names of the figures and cells of its built page."""
+"""Makes the slides of one chapter from the figures and cells of its built page that lectures.yml names."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ WHOLE, OPENING, ASKING, ANSWERING, CLOSING = 40, 2, 2, 3, 3  # minutes
 
 @dataclass(frozen=True)
 class Slide:
-    """body, notes: HTML. place: its id on the chapter's page. minutes: for how long."""
+    """One slide. body, notes: HTML. place: its id on the chapter's page. minutes: how long it is shown.
+
+    wrong: of an answer, [(what a student may say, what misconception that shows)].
+    """
 
     title: str
     body: str
@@ -27,7 +30,7 @@ class Slide:
 
 
 class LecturedPage:
-    """The built page of a chapter. Its drawings, most of it, are put by while it is read."""
+    """The built page of a chapter. Its SVG drawings, most of its bytes, are kept apart while it is parsed."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.drawings = name, list[str]()
@@ -44,7 +47,7 @@ class LecturedPage:
         return f'<svg data-drawing="{len(self.drawings) - 1}"></svg>'
 
     def one(self, selector: str, among: Tag | None = None, line: str = "") -> Tag:
-        """The one element that is meant, whose text has `line`. Raises UserError."""
+        """The one element that matches `selector` and contains `line`. Raises UserError unless it is one."""
         found = [part for part in (among or self.page).select(selector) if line in part.get_text()]
         if len(found) != 1:
             named = f"{selector} with {line!r}" if line else selector
@@ -52,7 +55,7 @@ class LecturedPage:
         return found[0]
 
     def html(self, *parts: Tag) -> str:
-        """Parts of the page, seen from _build/html/slides."""
+        """The HTML of parts of the page, with drawings put back and links adapted to _build/html/slides."""
         text = "".join(map(str, parts))
         text = re.sub(r'href="(?=[\w-]+\.html)', 'href="../chapters/', text)
         text = re.sub(r'href="#', f'href="../chapters/{self.name}.html#', text)
@@ -60,9 +63,9 @@ class LecturedPage:
         return put_by.sub(lambda found: self.drawings[int(found[1])], text)
 
     def slides(self, chosen: list[Any]) -> list[Slide]:
-        """chosen: figures' ids, lines of code, and {"ask": "quiz 2", "wrong": {said: means}}.
+        """The slides of the lecture, whose minutes add up to WHOLE. Raises UserError.
 
-        Raises UserError.
+        chosen: figures' ids, lines of code, and {"ask": "quiz 2", "wrong": {wrong answer: what it shows}}.
         """
         for one in chosen:
             match one:
@@ -87,7 +90,7 @@ class LecturedPage:
         return [*made, Slide("In short", self.html(*closing.find_all("ul")), "in-short", CLOSING)]
 
     def shown(self, what: str, minutes: float) -> Slide:
-        """A figure, or code with what it printed, and the paragraphs before and after it on the page."""
+        """The slide of a figure, or of code with its output; notes are the paragraphs before and after it."""
         code = "div[class*=highlight-]:not(.output)"
         found = self.one(f"figure[id={what!r}]") if what.startswith("fig-") else self.one(code, line=what)
         block = found.find_parent("div", class_="cell") or found
@@ -100,7 +103,7 @@ class LecturedPage:
         )
 
     def question(self, ask: str, wrong: dict[str, Any]) -> list[Slide]:
-        """The question and its answer. ask: "quiz 2", "problem 5.3" or "predict 5.1"."""
+        """The slides of a question and its answer. ask: "quiz 2", "problem 5.3" or "predict 5.1"."""
         kind, _, number = ask.partition(" ")
         parts: list[Any]  # as all that is found beside them
         if kind == "quiz":
