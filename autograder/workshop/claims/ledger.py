@@ -46,10 +46,11 @@ def path() -> Path:
     return Path(__file__).with_name("claims.yml")
 
 
-def ledger(file: Path | None = None) -> list[Claim]:
+@functools.cache
+def ledger() -> tuple[Claim, ...]:
     """Every claim in the order of the file."""
-    rows = yaml.safe_load((file or path()).read_text(encoding="utf-8"))
-    return [Claim(**{**row, "cite": tuple(row.get("cite", ()))}) for row in rows]
+    rows = yaml.safe_load(path().read_text(encoding="utf-8"))
+    return tuple(Claim(**{**row, "cite": tuple(row.get("cite", ()))}) for row in rows)
 
 
 @functools.cache
