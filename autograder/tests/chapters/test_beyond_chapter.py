@@ -1,42 +1,29 @@
 """Chapter 12: its array multiplies, its counts follow from the schedule, its bounds
+from functools import cache, partial
 from the registry, its numbers from their sources.
 """
 
 import math
 import re
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from conftest import ROOT
-from page_code import code_of
+from page_code import code_of, defined, text_of
 
 import warplab
+from warplab.figures import beyond as figures
 from warplab.hardware import prices, specs
 from warplab.models import vram
 
 BOOK = ROOT / "chapters"
 H100 = specs.get("h100-sxm")
-TEXT = re.sub(r"\s+", " ", (BOOK / "12-beyond.md").read_text(encoding="utf-8"))
+TEXT = text_of("12-beyond")
 CHIPS = "h100-sxm h200-sxm b200 b300 mi300x mi325x mi355x tpu-v5p tpu-v6e tpu-v7x trainium2 gaudi3".split()
 
 
-@cache
-def figures():
-    from warplab.figures import beyond
-
-    return beyond
-
-
-@cache
-def chapter():
-    """Names that the chapter's functions bind; what they are called with there is left out."""
-    names = {"np": np, "specs": specs, "h100": H100}
-    for source in code_of("12-beyond"):
-        found = re.search(r"^(def \w+.*?)(?=^\S|\Z)", source, re.M | re.S)
-        if found:
-            exec(compile(found.group(1), "12-beyond.md", "exec"), names)
-    return names
+chapter = cache(partial(defined, "12-beyond", np=np, specs=specs, h100=H100))
 
 
 def run(beginning, **known):
@@ -60,26 +47,13 @@ def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus
     assert (clocks, fetched) == (m + 2 * n - 2, m * n)
 
 
-def test_a_wrong_skew_would_give_a_wrong_product():
-    (source,) = [source for source in code_of("12-beyond") if "def systolic" in source]
-    names = {"np": np}
-    exec(
-        source.replace("out = t - column - (n - 1)", "out = t - (n - 1) + 0 * column").replace(
-            "while missing", "while t < 20"
-        ),
-        names,
-    )
-    A = W = np.arange(16).reshape(4, 4)
-    assert not np.array_equal(names["systolic"](A, W)[0], A @ W)
-
-
 def test_the_schedule_gives_every_cell_m_clocks_of_work():
     n, m = 6, 4
     busy = sum(
         (chapter()["row_at"](t, n) >= 0) & (chapter()["row_at"](t, n) < m) for t in range(m + 2 * n - 2)
     )
     assert (busy == m).all()
-    alt = figures().wave(n, m, chapter()["row_at"], at=(2, 6, 11)).alt
+    alt = figures.wave(n, m, chapter()["row_at"], at=(2, 6, 11)).alt
     assert "clock 2: 6 of 36 cells busy" in alt and "clock 11: 6 of 36" in alt
 
 
@@ -95,21 +69,7 @@ def test_the_figure_of_filling_shows_counts_on_the_curve():
     counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
     for (n, m), share in counted.items():
         assert share == m / (m + 2 * n - 2)
-    assert "256 rows through 256 x 256: 33.4%" in figures().filling(counted).alt
-
-
-def test_energy_by_distance():
-    written = run("picojoules = {")["picojoules"]
-    assert written == {  # han2015, figure 1, after horowitz2014
-        "add, integer": 0.1,
-        "add, FP32": 0.9,
-        "register file": 1.0,
-        "multiply, integer": 3.1,
-        "multiply, FP32": 3.7,
-        "SRAM cache": 5.0,
-        "DRAM": 640.0,
-    }
-    assert list(written.values()) == sorted(written.values())
+    assert "256 rows through 256 x 256: 33.4%" in figures.filling(counted).alt
 
 
 def test_an_mi300x_beats_an_h100_on_paper_by_what_the_chapter_says():
@@ -138,10 +98,8 @@ def test_every_ridge_lies_where_the_chapter_says():
     m4 = specs.get("m4-max")
     assert m4["memory_bandwidth"].si / H100["memory_bandwidth"].si == pytest.approx(1 / 6, abs=0.005)
     assert m4["memory_capacity"].si > H100["memory_capacity"].si
-    assert (
-        "560" in figures().ridges(CHIPS, (4e10, 1e10)).alt
-        and "this machine, measured in fp32: 4" in figures().ridges(CHIPS, (4e10, 1e10)).alt.lower()
-    )
+    assert "560" in figures.ridges(CHIPS, (4e10, 1e10)).alt
+    assert "this machine, measured in fp32: 4" in figures.ridges(CHIPS, (4e10, 1e10)).alt.lower()
 
 
 def test_bounds_against_an_h100():
@@ -239,9 +197,9 @@ def test_the_way_from_a_pixel_to_a_bill():
     ]
     assert numbers[10].startswith("$") and numbers[11] == "173 ×" and len(path) == 12
     assert sum(vram.training_bytes(1).values()) == 16
-    assert "995 M a second" in figures().journey(path).alt
-    assert [chapter for _, chapter, _ in path] == list(figures().PICTURES)  # each has its picture
-    assert figures().journey([*path, path[0]]).alt.startswith("13 chapters")  # one more is drawn, too
+    assert "995 M a second" in figures.journey(path).alt
+    assert [chapter for _, chapter, _ in path] == list(figures.PICTURES)  # each has its picture
+    assert figures.journey([*path, path[0]]).alt.startswith("13 chapters")  # one more is drawn, too
 
 
 def test_the_quiz():

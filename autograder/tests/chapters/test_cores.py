@@ -2,45 +2,24 @@
 engine, or the formula beside it.
 """
 
-import math
-import random
 import re
-from functools import cache
+from functools import cache, partial
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
+from page_code import cell_with, defined, text_of
 
 import warplab
-from warplab.figures.published import finding_of_others
+from warplab.figures import cores as figures
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
 CPU, GPU = specs.get("epyc-9654"), specs.get("h100-sxm")
 
 
-@cache
-def text():
-    return re.sub(r"\s+", " ", (BOOK / "02-cores.md").read_text(encoding="utf-8"))
-
-
-@cache
-def chapter():
-    """Names that the chapter's cells define; cells that time or draw are left out."""
-    names = {}
-    for cell in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells:
-        drawn = re.search(r"bench\(|figure\.|figures import|plots\.", cell.source)
-        if cell.cell_type == "code" and not drawn:
-            exec(compile(cell.source, "02-cores.md", "exec"), names)
-    return names
-
-
-@cache
-def figures():
-    from warplab.figures import cores
-
-    return cores
+TEXT = text_of("02-cores")
+chapter = cache(partial(defined, "02-cores"))
 
 
 def profile(name, grid, block, *args):
@@ -51,26 +30,17 @@ def profile(name, grid, block, *args):
 quiet = pytest.mark.filterwarnings("ignore:Could not find source", "ignore:Grid size")
 
 
-def test_lanes_cores_and_schedulers_are_the_registrys():
-    assert CPU["cores"].value * CPU["fma_units_per_core"].value * CPU["simd_width"].value // 32 == 1536
-    assert GPU["fp32_lanes"].value == 132 * 4 * 32 == 16_896
-    assert GPU["sms"].value * GPU["warp_schedulers_per_sm"].value == 528
-    for number in ("1,536", "16,896", "528 schedulers", "132 with 96"):
-        assert number in text()
-
-
 def test_the_ratios_of_the_two_chips():
     ratio = {fact: GPU[fact].si / CPU[fact].si for fact in ("peak_fp32", "memory_bandwidth", "tdp")}
-    assert (
-        round(ratio["peak_fp32"]) == 9 and round(ratio["memory_bandwidth"]) == 7 and round(ratio["tdp"]) == 2
-    )
+    assert round(ratio["peak_fp32"]) == 9 and round(ratio["memory_bandwidth"]) == 7
+    assert round(ratio["tdp"]) == 2
     assert 100 < GPU["peak_bf16"].si / CPU["peak_fp32"].si < 200  # "the only way to a hundred"
     assert GPU["peak_int8"].si == pytest.approx(2 * GPU["peak_bf16"].si, rel=0.001)
     assert CPU.year == GPU.year == 2022
 
 
 def test_cache_a_thread_and_the_memory_on_the_chips():
-    cores = figures()
+    cores = figures
     each = {name: cores.cache_of(parts) / threads for name, (parts, threads) in cores.chip_bytes().items()}
     assert each["EPYC 9654"] / 2**20 == pytest.approx(2.5, abs=0.05) and round(each["H100 SXM"]) == 322
     parts, threads = cores.chip_bytes()["H100 SXM"]
@@ -94,7 +64,7 @@ def test_strides_ask_for_the_array_once_and_chunks_eight_times():
     assert strided.global_load.requests == chunked.global_load.requests == 64 * 32 == 2048
     assert strided.global_load.sectors_per_request == 4 and strided.global_load.bytes == x.nbytes == 262_144
     assert chunked.global_load.sectors_per_request == 32 and chunked.global_load.bytes == 8 * x.nbytes
-    assert strided.flops == 2 * x.size and f"of the {strided.warp_instructions:,} instructions" in text()
+    assert strided.flops == 2 * x.size and f"of the {strided.warp_instructions:,} instructions" in TEXT
 
 
 @quiet
@@ -103,16 +73,8 @@ def test_more_threads_than_the_machine_holds_issue_more_instructions():
     issued = [profile("scale", blocks, 256, x, x.copy()).warp_instructions for blocks in (4, 64, 256)]
     round_of_all, start_up = issued[0] / 2048, (issued[2] - issued[0]) / (2048 - 32)  # instructions of a warp
     assert issued == sorted(issued) and start_up > 2 * round_of_all
-    assert (
-        GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056
-        and "1,056" in text()
-    )
-
-
-@quiet
-def test_one_block_asks_for_the_same_sectors_as_quiz_2_says():
-    x, out = np.zeros(4096, np.float32), np.zeros(4096, np.float32)
-    assert profile("scale", 1, 32, x, out).global_load.sectors_per_request == 4
+    assert GPU["sms"].value * min(chapter()["blocks_that_fit"](28, 0, 256).values()) == 1056
+    assert "1,056" in TEXT
 
 
 @quiet
@@ -122,21 +84,14 @@ def test_the_table_turns_129_trips_of_a_warp_into_one():
     before, after = profile("place", 8, 128, marks, alone), profile("place_shared", 8, 128, marks, shared)
     ranks = np.argsort(np.argsort(marks.reshape(8, 128), axis=1), axis=1).ravel()
     assert np.array_equal(alone, ranks) and np.array_equal(shared, ranks)
-    assert (
-        before.global_load.requests == 32 * 129 == after.shared_load.requests
-        and after.global_load.requests == 32
-    )
+    assert before.global_load.requests == 32 * 129 == after.shared_load.requests
+    assert after.global_load.requests == 32
     assert before.divergent_branches == 0  # the `if` became a comparison and an addition
 
 
 @quiet
 def test_without_the_barrier_the_engine_reports_a_race():
-    cell = next(
-        c.source
-        for c in jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells
-        if "def place_shared" in c.source
-    )
-    names = dict(chapter())
+    cell, names = cell_with("02-cores", "def place_shared"), dict(chapter())
     exec(compile(cell.replace("    cuda.syncthreads()\n", ""), "02-cores.md", "exec"), names)
     with pytest.raises(warplab.SharedRace):
         warplab.profile(names["place_shared"][1, 128], np.zeros(128, np.float32), np.zeros(128, np.int32))
@@ -147,7 +102,7 @@ def test_mixed_warps_issue_more_for_the_same_work_and_16_is_as_bad_as_1():
     runs = {group: profile("two_jobs", 4, 128, np.ones(512, np.float32), group) for group in (1, 16, 32, 64)}
     issued = {group: p.warp_instructions for group, p in runs.items()}
     assert issued[1] == issued[16] == 1984 and issued[32] == issued[64] == 1400
-    assert "1,984 instructions in one case and 1,400 in the other" in text()
+    assert "1,984 instructions in one case and 1,400 in the other" in TEXT
     assert len({p.thread_instructions for p in runs.values()}) == 1
     assert runs[32].divergent_branches == 0 and runs[1].warp_execution_efficiency == pytest.approx(
         0.71, abs=0.005
@@ -168,33 +123,12 @@ def test_blocks_by_hand_agree_with_the_compilers_report(kernel, arguments, regis
     fit = chapter()["blocks_that_fit"](p.registers, p.shared_bytes, 256)
     assert min(fit.values()) * 8 / 64 == p.occupancy == percent / 100
     assert p.occupancy_limit == limit and registers in (None, p.registers) and p.spill_bytes == 0
-    assert figures().resident_warps(p.registers, p.shared_bytes, 256) == 64 * p.occupancy
-
-
-def test_the_constants_in_blocks_that_fit_are_those_of_the_architecture():
-    limit = specs.for_arch("sm_90")
-    facts = ("max_warps_per_sm", "max_blocks_per_sm", "registers_per_sm", "register_allocation_unit")
-    assert [limit[fact].value for fact in facts] == [64, 32, 65536, 256]
-    assert (
-        limit["shared_memory_per_sm"].si == 228 * 1024
-        and limit["reserved_shared_memory_per_block"].si == 1024
-    )
-    assert limit["shared_memory_allocation_unit"].si == 128 and GPU["register_file_per_sm"].si == 256 * 1024
-
-
-def test_registers_and_warps_of_the_text_and_of_quiz_4():
-    unit, quarter = 256, 65536 // 4
-    for registers, each, a_quarter, blocks in ((94, 3072, 5, 2), (40, 1280, 12, 6), (41, 1536, 10, 5)):
-        per_warp = math.ceil(registers * 32 / unit) * unit
-        assert (per_warp, quarter // per_warp, quarter // per_warp * 4 // 8) == (each, a_quarter, blocks)
-    warps = figures().resident_warps
-    assert warps(32, 0, 256) - warps(33, 0, 256) == 16  # the caption: a quarter of 64
-    assert "a quarter of the warps" in figures().occupancy_limits().caption
+    assert figures.resident_warps(p.registers, p.shared_bytes, 256) == 64 * p.occupancy
 
 
 def test_littles_law_gives_the_57_instructions_and_the_70_warps():
     fewest = next(n for n in range(1000) if 16 * (n + 1) >= 700 + 4 * n)
-    assert fewest == 57 and "$n = 57$" in text()
+    assert fewest == 57 and "$n = 57$" in TEXT
     per_sm = 700 / GPU["boost_clock"].si * GPU["memory_bandwidth"].si / GPU["sms"].value
     assert round(per_sm / 128) == 70 > 64 and round(per_sm / 256) == 35
 
@@ -211,16 +145,13 @@ def test_warps_in_step_cost_what_the_page_prints_and_only_in_step():
     share = chapter()["share_of_busy_cycles"]
     assert round(100 * share(16, 63)) == 94
     assert share(16, 63, cycles=100_000) == pytest.approx(share(16, 63), abs=0.01)  # it has settled
-    assert share(16, 63, in_turn=True) == share_when_taking_turns(16, 63) == pytest.approx(0.59, abs=0.005)
-    assert share_when_taking_turns(16, 63, ticks=100_000) == pytest.approx(0.60, abs=0.01)
+    assert share(16, 63, in_turn=True) == pytest.approx(0.59, abs=0.005)
     assert share(16, 63, in_turn=True, apart=60) == 1  # "busy in every cycle"
-    apart = [share_when_taking_turns(16, 63, ticks=100_000, seed=seed) for seed in range(6)]
-    assert min(apart) > 0.98  # from random starts, too
 
 
 def test_one_warp_by_hand_is_busy_in_2_percent_of_the_cycles():
     assert chapter()["share_of_busy_cycles"](1, 15) == pytest.approx(16 / 760, rel=0.03)
-    assert "16 instructions in 760 cycles: it was busy in 2 %" in text()
+    assert "16 instructions in 760 cycles: it was busy in 2 %" in TEXT
 
 
 @quiet
@@ -229,25 +160,7 @@ def test_the_worked_problems_of_the_engine():
     assert profile("first_coordinates", 1, 128, points, first).global_load.sectors_per_request == 3 * 4 == 12
     cut = {edge // 32 for edge in range(48, 512, 48) if edge % 32}
     by_48 = profile("two_jobs", 4, 128, np.ones(512, np.float32), 48)
-    assert by_48.divergent_branches == len(cut) == 5 and f"{by_48.warp_instructions:,} instructions" in text()
-
-
-def share_when_taking_turns(warps, arithmetic, load=700, alu=4, ticks=20_000, seed=None):
-    """The chapter's scheduler, but it goes round: the next warp after the last one that is ready.
-
-    seed: of random moments at which the warps start (default: all at once).
-    """
-    dice = random.Random(seed)
-    ready = [0 if seed is None else dice.randrange(load) for _ in range(warps)]
-    done = [0 if seed is None else dice.randrange(arithmetic + 1) for _ in range(warps)]
-    last, issued = -1, 0
-    for now in range(2 * ticks):
-        turns = ((last + step) % warps for step in range(1, warps + 1))
-        w = next((w for w in turns if ready[w] <= now), None)
-        if w is not None:
-            ready[w] = now + (load if done[w] % (arithmetic + 1) == 0 else alu)
-            done[w], issued, last = done[w] + 1, issued + (now >= ticks), w
-    return issued / ticks
+    assert by_48.divergent_branches == len(cut) == 5 and f"{by_48.warp_instructions:,} instructions" in TEXT
 
 
 def test_the_size_at_which_a_copied_product_breaks_even():
@@ -255,64 +168,33 @@ def test_the_size_at_which_a_copied_product_breaks_even():
     side = fetch / (2 / CPU["peak_fp32"].si - 2 / GPU["peak_fp32"].si)
     assert 510 < side < 525
     assert round(CPU["memory_bandwidth"].si / GPU["pcie_each_way"].si) == 7  # "at a seventh of that"
-    assert (
-        8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si
-    )  # an addition never pays for the copy
-
-
-def test_the_published_times_of_the_folded_figure_are_those_of_its_caption():
-    from warplab.evidence.measure import published
-
-    card = next(e for e in published("crossover") if "1070" in e.device)
-    us = {(p.series, p.x): p.median * 1e6 for p in card.points}
-    here, copied, cpu = (f"{name}product{tail}" for name, tail in (
-        ("GPU: ", ""), ("GPU: ", ", with both copies"), ("six cores: ", "")))  # fmt: skip
-    side_256, side_1024 = 2 * 256**3, 2 * 1024**3
-    assert [round(us[name, side_256]) for name in (here, copied, cpu)] == [13, 91, 78]
-    assert us[copied, side_1024] < us[cpu, side_1024]
-    said = finding_of_others("crossover")
-    assert "side 256 takes 12.7 µs, or 91 µs with the copies" in said and "From side 1,024 on" in said
-
-
-@pytest.mark.slow
-def test_the_live_curve_is_that_of_one_core_and_rises_with_the_work():
-    """On several threads of a busy machine a product of side 32 took 16 ms, and one of side 1,024 took 40."""
-    import torch
-
-    page, threads = jupytext.read(BOOK / "02-cores.md", fmt="md:myst").cells, torch.get_num_threads()
-    source = next(c.source for c in page if "def product_times" in c.source)
-    names = {"warplab": warplab}
-    exec(compile(source.replace("max_seconds=0.5", "max_seconds=0.1"), "02-cores.md", "exec"), names)
-    used = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    times = dict(zip(names["sides"], names["on_cpu"], strict=True))
-    assert used == 1
-    assert times[32] < 10 * times[16] and times[16] * 100 < times[1024] > times[512]
+    # an addition never pays for the copy
+    assert 8 / GPU["pcie_each_way"].si > 12 / CPU["memory_bandwidth"].si
 
 
 def test_the_numbers_of_the_takeaways_are_computed():
-    boxes = re.findall(r":::\{admonition\} Takeaway (.*?) :::", text())
+    boxes = re.findall(r":::\{admonition\} Takeaway (.*?) :::", TEXT)
     per_sm = 700 / GPU["boost_clock"].si * GPU["memory_bandwidth"].si / GPU["sms"].value
     even = 1 / GPU["pcie_each_way"].si / (1 / CPU["peak_fp32"].si - 1 / GPU["peak_fp32"].si)
     wait = f"{700e9 / GPU['boost_clock'].si:.1f} ns × {GPU['memory_bandwidth'].si / 1e12} TB/s"
     assert f"{wait}, or {per_sm:,.0f} bytes" in boxes[1] and f"{per_sm / 128:.0f} warps" in boxes[1]
-    all_, fewer = (figures().resident_warps(registers, 0, 256) for registers in (32, 33))
+    all_, fewer = (figures.resident_warps(registers, 0, 256) for registers in (32, 33))
     assert f"With 32 registers a thread {all_} warps fit an SM of an H100, with 33 only {fewer}" in boxes[2]
     assert f"is {even:.0f} FLOP for each byte" in boxes[3]
     from warplab.figures.taken import taken
 
     paths = {k: t for (_, k), t in taken("divergence", "H100").items()}
-    assert f"Thirty-two paths take {paths[32] / paths[1]:.1f} times as long" in text()
+    assert f"Thirty-two paths take {paths[32] / paths[1]:.1f} times as long" in TEXT
 
 
 def test_a_gpu_that_nobody_measured_gets_no_curve():
-    figure = figures().crossover([16, 32], [1e-6, 2e-6])
+    figure = figures.crossover([16, 32], [1e-6, 2e-6])
     assert "none on this machine" in figure.body and "recorded ones follow" in figure.caption
-    assert "none on this machine" not in figures().crossover([16, 32], [1e-6, 2e-6], [5e-6, 5e-6]).body
+    assert "none on this machine" not in figures.crossover([16, 32], [1e-6, 2e-6], [5e-6, 5e-6]).body
 
 
 def test_the_numbers_in_the_anatomy_are_the_registrys():
-    body = figures().anatomy().body
+    body = figures.anatomy().body
     for words in ("16,384 registers", "32 FP32 lanes", "528 schedulers", "16,896 lanes", "270,336 threads"):
         assert words in body
 
@@ -347,5 +229,5 @@ def test_a_grid_that_is_too_large_costs_start_up_most_of_all_in_numba():
     }
     rise = {name: round(many / few, 1) for name, (few, many) in issued.items()}
     assert rise == {"numba": 4.7, "C++": 2.5}
-    assert "2.5-fold, not 4.7-fold" in text()
+    assert "2.5-fold, not 4.7-fold" in TEXT
     assert "div.s64" in profile("scale", 4, 256, x, out).ptx  # "with a division of 64-bit numbers"

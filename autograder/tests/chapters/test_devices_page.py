@@ -76,9 +76,8 @@ def test_ours_a_readers_and_others_numbers_stand_together_each_marked_as_what_it
     (ours,) = [row for row in rows if "Recorded," in row[3]]
     (sent,) = [row for row in rows if "Contributed," in row[3]]
     assert "NVIDIA H200" in ours[1] and "1.074 TB/s copy kernel, at 1" in ours[2]
-    assert (
-        "RTX 3070" in sent[1] and "Contributed by A. Reader, recorded on NVIDIA GeForce RTX 3070" in sent[3]
-    )
+    assert "RTX 3070" in sent[1]
+    assert "Contributed by A. Reader, recorded on NVIDIA GeForce RTX 3070" in sent[3]
     assert "driver 570.1" in sent[3] and "2026" in sent[3]
     others = [row for row in rows if row[3].startswith("Published,")]
     assert len(others) == sum(len(published(name)) for name in experiments())

@@ -16,29 +16,9 @@ LESSON, REFERENCE = (
     (ROOT / "chapters" / f"{name}.md").read_text(encoding="utf-8") for name in ("engine", "reference-engine")
 )
 needs_nvdisasm = pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm is not installed")
+
+
 # Places of the page before it was two, which other sites may link to
-ONCE_IN_THE_LESSON = """
-wavefronts-by-hand atomics-by-hand machine-code the-machine-code-estimated a-report-of-it-all
-a-sample-of-the-blocks what-it-checks what-it-cannot-know what-it-runs a-whole-cu-file tensors-of-torch
-triton numba-cuda-mlir the-next-numba any-ptx hopper-runs compute-capability-9-0 tensor-maps
-copies-by-tma-an-example warp-group-products how-products-of-warp-groups-are-rounded blackwell-not-yet
-what-blackwell-would-take against-ncu held-against-nsight-compute held-against-numba-s-own-tests
-where-to-look
-""".split()
-
-
-@pytest.mark.parametrize("name", ONCE_IN_THE_LESSON)
-def test_an_old_link_into_the_page_leads_to_a_line_that_leads_on(name):
-    (line,) = [line for line in LESSON.splitlines() if f'<span id="{name}"></span>' in line]
-    label = re.search(r"\]\(([\w-]+)\)$", line)[1]
-    assert f"({label})=" in REFERENCE
-
-
-@pytest.mark.parametrize("name", ["engine", "one-launch", "sectors-by-hand", "divergence-by-hand"])
-def test_what_the_lesson_kept_has_its_old_name(name):
-    assert f"({name})=\n#" in LESSON
-
-
 @cuda.jit
 def mirror(x, out, factor):
     tile = cuda.shared.array(256, float32)

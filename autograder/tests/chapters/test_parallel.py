@@ -2,22 +2,21 @@
 and its figures tell the same story.
 """
 
-import ast
 import inspect
-import math
 import re
 import subprocess
 import tempfile
-from functools import cache
+from functools import cache, partial
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
 from numba import cuda, float32, int32
+from page_code import defined, text_of
 
 import warplab
 from warplab.figures import kernels
+from warplab.figures import parallel as figures
 from warplab.hardware import specs
 from warplab.simt.toolchain.ptxas import assemble, find
 
@@ -29,28 +28,8 @@ KERNELS = ("sum_atomic", "sum_neighbours", "sum_halves", "sum_shuffle")
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
 
 
-@cache
-def page():
-    return (BOOK / "03-parallel.md").read_text(encoding="utf-8")
-
-
-@cache
-def prose():
-    return re.sub(r"\s+", " ", page())
-
-
-@cache
-def chapter():
-    """What the chapter's cells import and define; nothing of them is run."""
-    names = {}
-    for cell in jupytext.reads(page(), fmt="md:myst").cells:
-        if cell.cell_type == "code" and "figures import" not in cell.source:
-            tree = ast.parse(cell.source)
-            tree.body = [
-                part for part in tree.body if isinstance(part, ast.Import | ast.ImportFrom | ast.FunctionDef)
-            ]
-            exec(compile(tree, "03-parallel.md", "exec"), names)
-    return names
+TEXT = text_of("03-parallel")
+chapter = cache(partial(defined, "03-parallel"))
 
 
 def variant(name, *changes):
@@ -62,13 +41,6 @@ def variant(name, *changes):
     names = dict(vars(kernels))
     exec(compile(source, "03-parallel.md", "exec"), names)
     return names[name]
-
-
-@cache
-def figures():
-    from warplab.figures import parallel
-
-    return parallel
 
 
 @cache
@@ -91,25 +63,11 @@ def amdahl(s, n):
     return 1 / (s + (1 - s) / n)
 
 
-def gustafson(s, n):
-    return s + (1 - s) * n
-
-
 def test_the_steps_of_training_in_turn_and_at_once():
     step, w = chapter()["step"], 0.0
     for _ in range(3):
         w += step(w)
     assert w == pytest.approx(2.808) and 3 * step(0.0) == pytest.approx(5.4)  # closes in on 3; overshoots
-
-
-def test_the_numbers_of_the_two_laws():
-    assert amdahl(0.1, 256) == pytest.approx(9.7, abs=0.05) and amdahl(0.1, 10**9) == pytest.approx(10)
-    assert (round(amdahl(0.008, 1024)), round(amdahl(0.004, 1024))) == (111, 201)
-    assert amdahl(0.05, 20) == pytest.approx(10.3, abs=0.05) and amdahl(0.05, 10**6) == pytest.approx(
-        20, rel=1e-3
-    )
-    assert amdahl(0.05, 10**6) / amdahl(0.05, 20) < 2
-    assert gustafson(0.05, 20) == pytest.approx(19.05)
 
 
 def test_the_fit_gives_back_the_share_that_was_put_in():
@@ -152,7 +110,7 @@ def test_27_keeps_its_warp_for_111_rounds():
     np.testing.assert_array_equal(steps, chapter()["steps_simd"](start))
     assert (steps.argmax(), start[steps.argmax()], steps.max()) == (26, 27, 111)
     assert f"{p.warp_execution_efficiency:.1%}" == "15.5%"
-    assert "Of 3,552 places in 111 rounds, 552 do work: 15.5%" in figures().mask(steps).caption
+    assert "Of 3,552 places in 111 rounds, 552 do work: 15.5%" in figures.mask(steps).caption
 
 
 @pytest.mark.parametrize(
@@ -194,7 +152,7 @@ def test_the_predicted_requests_are_the_engines():
         assert shared(p) == BLOCKS * requests
         assert p.shared_load.bank_conflicts == p.shared_store.bank_conflicts == 0
         assert p.atomics.requests == (N // 32 if kernel == "sum_atomic" else BLOCKS)
-        assert f"{max(shared(p), p.atomics.requests):,}" in prose()
+        assert f"{max(shared(p), p.atomics.requests):,}" in TEXT
     assert tried("sum_neighbours")[0].flops == tried("sum_halves")[0].flops == BLOCKS * 255
     assert tried("sum_shuffle")[0].flops == BLOCKS * 1440
 
@@ -281,18 +239,6 @@ def test_quiz_4_full_warps_with_bank_conflicts():
     assert meeting == {1: 2, 2: 4, 4: 8, 8: 8, 16: 8}
 
 
-def test_the_order_of_a_float32_sum_matters_and_of_these_float64_sums_does_not():
-    rng = np.random.default_rng(0)
-    orders = [rng.permutation(numbers()) for _ in range(100)]
-    exact = math.fsum(numbers().astype(float))
-    assert numbers().sum(dtype=float) == exact
-    assert len({np.add.accumulate(row)[-1] for row in orders}) > 24  # dozens
-    assert {np.add.accumulate(row.astype(float))[-1] for row in orders[:10]} == {exact}
-    assert not (
-        numbers().astype(float) * 2**24 % 1
-    ).any()  # 24 bits after the point: 40 in the whole sum, of 53
-
-
 def test_the_scan_is_right_and_does_the_predicted_additions():
     x = np.arange(1, 257, dtype=np.float32)
     p = warplab.profile(chapter()["scan"][1, 256], x)
@@ -302,20 +248,14 @@ def test_the_scan_is_right_and_does_the_predicted_additions():
 
 def test_the_drawn_scans_end_in_the_running_totals():
     values = [3, 1, 7, 0, 4, 1, 6, 3]
-    drawn = re.findall(r">(\d+)</text>", figures().scans(values).body)
+    drawn = re.findall(r">(\d+)</text>", figures.scans(values).body)
     assert drawn[24:32] == [str(total) for total in np.cumsum(values)]
     assert drawn[-8:] == ["0", *(str(total) for total in np.cumsum(values)[:-1])]
-    assert "17 additions against 14" in figures().scans(values).caption
+    assert "17 additions against 14" in figures.scans(values).caption
 
 
 def test_the_drawn_trees_wake_eleven_warps_and_five():
-    assert "take 11 warp instructions in one order and 5 in the other" in figures().reduction().caption
-
-
-def test_the_floor_of_the_reduction():
-    bytes_in = 2**24 * 4
-    assert bytes_in == 64 * 2**20
-    assert bytes_in / specs.get("h100-sxm")["memory_bandwidth"].si == pytest.approx(20e-6, rel=0.01)
+    assert "take 11 warp instructions in one order and 5 in the other" in figures.reduction().caption
 
 
 def test_the_numbers_of_the_record_and_of_the_takeaways():
@@ -324,24 +264,24 @@ def test_the_numbers_of_the_record_and_of_the_takeaways():
     gpu, sums = specs.get("h100-sxm"), taken("reduction", "H100")
     each = sums["reduce_atomic", 2**24] / 2**24 * gpu["boost_clock"].si
     shuffle, tree = (sums[f"reduce_{way}", 2**20] * 1e6 for way in ("shuffle", "tree"))
-    assert f"needs {each:.1f} cycles for each atomic" in prose() and f"/ {each:.1f}\n" in page()
-    assert f"than the tree, {shuffle:.0f} µs against {tree:.0f}," in prose()
+    assert f"needs {each:.1f} cycles for each atomic" in TEXT and f"/ {each:.1f} " in TEXT
+    assert f"than the tree, {shuffle:.0f} µs against {tree:.0f}," in TEXT
     least, few = (4 * n / gpu["memory_bandwidth"].si for n in (2**28, 2**20))
     longer = sums["reduce_tree", 2**28] / least
-    assert f"{least * 1e3:.2f} ms on an H100; its tree takes {longer:.2f} times as long" in prose()
-    assert f"{few * 1e6:.2f} µs at HBM's rate" in prose()
-    assert f"256 workers are {1 / (0.1 + 0.9 / 256):.1f} times as fast" in prose()
-    assert f"2²⁴ atomics take {2**24 / gpu['boost_clock'].si * 1e3:.1f} ms" in prose()
+    assert f"{least * 1e3:.2f} ms on an H100; its tree takes {longer:.2f} times as long" in TEXT
+    assert f"{few * 1e6:.2f} µs at HBM's rate" in TEXT
+    assert f"256 workers are {1 / (0.1 + 0.9 / 256):.1f} times as fast" in TEXT
+    assert f"2²⁴ atomics take {2**24 / gpu['boost_clock'].si * 1e3:.1f} ms" in TEXT
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():
-    figure = figures().race(4e-3, dict.fromkeys(("atomic", "shuffle")), 2**24)
+    figure = figures.race(4e-3, dict.fromkeys(("atomic", "shuffle")), 2**24)
     said = "none on this machine, records follow"
     assert figure.body.count(said) >= 2 and f"2 of 2 kernels: {said}" in figure.alt
 
 
 def test_the_laws_are_drawn_for_any_number_of_cores():
     measured = {2**k: 1.5**k for k in range(6)}
-    figure = figures().laws(0.1, {"computing": ({1: 1.0}, {1: 1.0}), "waiting": (measured, measured)})
+    figure = figures.laws(0.1, {"computing": ({1: 1.0}, {1: 1.0}), "waiting": (measured, measured)})
     assert "9.7 at 256 workers" in figure.alt and "32 workers 7.59" in figure.alt
     assert "this machine's 1 cores" in figure.caption and "up to 32" in figure.caption

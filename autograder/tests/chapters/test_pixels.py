@@ -4,39 +4,22 @@ paints the kernel's moon.
 
 import math
 import re
-from functools import cache
+from functools import cache, partial
 
-import jupytext
 import numpy as np
 import pytest
 from conftest import ROOT
+from page_code import defined, text_of
 
 import warplab
+from warplab.figures import pixels as figures
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
 
 
-@cache
-def chapter():
-    """Names that the chapter's cells define; of a cell that times or profiles, only
-    what stands before its first blank line.
-    """
-    names = {}
-    for cell in jupytext.read(BOOK / "01-pixels.md", fmt="md:myst").cells:
-        if cell.cell_type == "code" and re.search(r"^(import |def |f32 |image = |@cuda)", cell.source, re.M):
-            definitions = (
-                cell.source.split("\n\n")[0] if re.search(r"bench\(|profile\(", cell.source) else cell.source
-            )
-            exec(compile(definitions, "01-pixels.md", "exec"), names)
-    return names
-
-
-@cache
-def figures():
-    from warplab.figures import pixels
-
-    return pixels
+TEXT = text_of("01-pixels")
+chapter = cache(partial(defined, "01-pixels"))
 
 
 @pytest.mark.parametrize("shape", [(270, 480), (37, 53), (1, 1)])
@@ -56,9 +39,8 @@ def test_the_kernel_does_six_operations_in_the_sky_and_twelve_on_the_moon():
     x, y = (np.arange(480) - 240) / 121.5, (np.arange(270) - 135)[:, None] / 121.5
     moon = int((x * x + y * y < 1).sum())
     assert counts.flops == 6 * (image.size - moon) + 12 * moon
-    assert (
-        counts.global_store.bytes == image.nbytes == 518_400
-    )  # 480 float32 are 60 whole sectors: none is cut
+    # 480 float32 are 60 whole sectors: none is cut
+    assert counts.global_store.bytes == image.nbytes == 518_400
 
 
 def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
@@ -69,7 +51,6 @@ def test_the_unchecked_kernel_names_the_first_pixel_past_the_end():
 
 
 def test_the_numbers_in_the_prose():
-    text = re.sub(r"\s+", " ", (BOOK / "01-pixels.md").read_text(encoding="utf-8"))
     blocks = math.ceil(1000 / 16) * math.ceil(700 / 16)
     for number in (
         3840 * 2160 * 120 // 10**6,
@@ -80,30 +61,30 @@ def test_the_numbers_in_the_prose():
         1024 * 4096,
         33 * 33,
     ):
-        assert f"{number:,}" in text
+        assert f"{number:,}" in TEXT
     bandwidth, picture = specs.get("h100-sxm")["memory_bandwidth"].si, 7680 * 4320 * 4
     assert round(bandwidth / (3840 * 2160 * 4 * 120), -2) == 800
     least = f"take at least {picture / bandwidth * 1e6:.1f} µs"
-    assert f"{picture / 1e6:.0f} MB at {bandwidth / 1e12} TB/s {least}" in text
+    assert f"{picture / 1e6:.0f} MB at {bandwidth / 1e12} TB/s {least}" in TEXT
 
 
 def test_the_grid_in_the_figure_has_98_idle_threads():
-    assert "98 of the 384" in figures().grid_over_image().caption
+    assert "98 of the 384" in figures.grid_over_image().caption
 
 
 def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
     sky, moon, both = (
-        int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures().warp_map().body)
+        int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures.warp_map().body)
     )
     assert sky + moon + both == 480 * 270 // 32
     book, image = chapter(), np.zeros((270, 480), np.float32)
     counts = warplab.profile(book["moon"][(30, 17), (16, 16)], image, np.float32(0.45 * 270))
     assert counts.divergent_branches == both == 246
-    assert "the 246 warps at the rim of the map" in (BOOK / "01-pixels.md").read_text(encoding="utf-8")
+    assert "the 246 warps at the rim of the map" in TEXT
 
 
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():
-    text = figures().race(4.0, 0.09, 0.015).body
+    text = figures.race(4.0, 0.09, 0.015).body
     assert "CUDA kernel, a GPU" in text and "not recorded yet" in text and "engine" not in text
 
 
@@ -120,7 +101,7 @@ def test_the_shader_uses_the_kernels_formula_and_sun():
 
 
 def test_the_live_moon_brings_everything_with_it_and_keeps_its_still_picture():
-    text = figures().live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
+    text = figures.live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
     assert "http" not in text and text.count("</script>") == 1
     assert re.search(r'<img src="data:image/png;base64,[^"]+" alt="[^"]{20,}"', text)
     assert "<canvas hidden" in text and 'role="status"' in text
@@ -129,7 +110,7 @@ def test_the_live_moon_brings_everything_with_it_and_keeps_its_still_picture():
 @pytest.mark.browser
 def test_without_webgpu_the_still_picture_stays_and_the_console_has_no_error(browser, tmp_path):
     file = tmp_path / "moon.html"
-    body = figures().live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
+    body = figures.live_moon(np.zeros((9, 16), np.uint8))._repr_html_()
     file.write_text(f"<!doctype html><meta charset=utf-8><title>moon</title>{body}", encoding="utf-8")
     page, errors = browser.new_page(), []
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)

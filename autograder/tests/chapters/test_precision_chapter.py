@@ -4,21 +4,21 @@ the registry's, and its live runs show what it says.
 
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT
-from page_code import code_of
+from page_code import code_of, text_of
 
 import warplab
 from warplab.evidence.measure import records
+from warplab.figures import precision as figures
 from warplab.hardware import specs
 
 BOOK = ROOT / "chapters"
-TEXT = re.sub(r"\s+", " ", (BOOK / "07-precision.md").read_text(encoding="utf-8"))
+TEXT = text_of("07-precision")
 DTYPES = {
     "FP32": torch.float32,
     "BF16": torch.bfloat16,
@@ -29,13 +29,6 @@ DTYPES = {
 }
 # one small launch is enough to count, and a kernel taken from a page has no source file
 pytestmark = pytest.mark.filterwarnings("ignore:Grid size", "ignore:Could not find source")
-
-
-@cache
-def figures():
-    from warplab.figures import precision
-
-    return precision
 
 
 def said(*numbers):
@@ -77,14 +70,14 @@ def test_the_figures_list_exactly_the_values_that_torch_has(name):
     width = 16 if name == "FP16" else 8
     codes = torch.arange(2 ** (width - 1), dtype=torch.int32).to(torch.int16 if width == 16 else torch.uint8)
     every = codes.view(DTYPES[name]).double()
-    np.testing.assert_array_equal(figures().values(name), every[every.isfinite()].numpy())
+    np.testing.assert_array_equal(figures.values(name), every[every.isfinite()].numpy())
 
 
 def test_the_largest_values_are_torchs():
     for name, dtype in DTYPES.items():
         info = torch.finfo(dtype) if dtype.is_floating_point else torch.iinfo(dtype)
-        assert figures().largest(name) == info.max
-    assert figures().largest("TF32") == (2 - 2**-10) * 2.0**127 and figures().largest("INT4") == 7
+        assert figures.largest(name) == info.max
+    assert figures.largest("TF32") == (2 - 2**-10) * 2.0**127 and figures.largest("INT4") == 7
     said("65,504", "448", "57,344")
 
 
@@ -92,7 +85,7 @@ def test_the_largest_values_are_torchs():
 def explorer(browser, tmp_path):
     """The explorer on a page of its own, and the errors of its console."""
     file, errors = tmp_path / "formats.html", []
-    body = figures().explorer()._repr_html_()
+    body = figures.explorer()._repr_html_()
     file.write_text(f"<!doctype html><meta charset=utf-8><title>formats</title>{body}", encoding="utf-8")
     page = browser.new_page()
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
@@ -109,22 +102,14 @@ def numbers():
     """
     rng = np.random.default_rng(7)
     x = rng.standard_normal(2000) * 2.0 ** rng.integers(-30, 20, 2000)
-    values = np.concatenate(
-        [figures().values(name) for name in ("FP8 E4M3", "FP8 E5M2")] + [np.arange(130.0)]
-    )
+    values = np.concatenate([figures.values(name) for name in ("FP8 E4M3", "FP8 E5M2")] + [np.arange(130.0)])
     ties = (values[:-1] + values[1:]) / 2
-    halves = figures().values("FP16")
-    return np.concatenate(
-        [
-            x,
-            values,
-            ties,
-            -ties,
-            halves[::97],
-            (halves[:-1] + halves[1:])[::89] / 2,
-            [65519.9, 65520, 65504, 6e-8, 3e-8, 2.9e-8, 0.1, 0.0],
-        ]
+    halves = figures.values("FP16")
+    halfway, special = (
+        (halves[:-1] + halves[1:])[::89] / 2,
+        [65519.9, 65520, 65504, 6e-8, 3e-8, 2.9e-8, 0.1, 0.0],
     )
+    return np.concatenate([x, values, ties, -ties, halves[::97], halfway, special])
 
 
 @pytest.mark.sampled(2)
@@ -188,13 +173,9 @@ def test_the_explorer_can_be_used_with_the_keyboard_alone(explorer):
 
 
 def test_the_explorer_brings_everything_with_it():
-    text = figures().explorer()._repr_html_()
-    assert (
-        "http" not in text
-        and text.count("</script>") == 1
-        and 'role="status"' in text
-        and "needs JavaScript" in text
-    )
+    text = figures.explorer()._repr_html_()
+    assert "http" not in text and text.count("</script>") == 1 and 'role="status"' in text
+    assert "needs JavaScript" in text
 
 
 MMA = """
@@ -213,7 +194,7 @@ extern "C" __global__ void product(const unsigned* a, const unsigned* b, float* 
 
 
 def test_the_lanes_of_the_fragment_figure_are_the_engines():
-    held, rng = figures().owners(), np.random.default_rng(7)
+    held, rng = figures.owners(), np.random.default_rng(7)
     a, b = rng.integers(-8, 8, (16, 16)).astype(np.float16), rng.integers(-8, 8, (16, 8)).astype(np.float16)
     # a lane's elements in the manual's order: down within a half of the columns for A,
     # down for B, along rows for C
@@ -242,38 +223,28 @@ def test_the_prose_quotes_the_registrys_peaks_and_ratios():
     assert round(bf16 / sxm["peak_fp32"].si) == 15 and round(bf16 / sxm["peak_tf32"].si, 1) == 2.0
     assert round(sxm["peak_fp8"].si / sxm["peak_fp32"].si) == 30
     assert round(sxm["peak_bf16_sparse"].si / pcie["peak_bf16"].si, 1) == 2.6
-    assert (round(pcie["peak_bf16"].value), round(bf16 / 1e12), round(sxm["peak_bf16_sparse"].value)) == (
-        756,
-        989,
-        1979,
-    )
-    assert sxm["peak_fp8"].si == pytest.approx(
-        sxm["peak_bf16_sparse"].si, rel=1e-3
-    )  # the same number for two things
+    peaks = pcie["peak_bf16"].si, bf16, sxm["peak_bf16_sparse"].si
+    assert [round(peak / 1e12) for peak in peaks] == [756, 989, 1979]
+    # the same number for two things
+    assert sxm["peak_fp8"].si == pytest.approx(sxm["peak_bf16_sparse"].si, rel=1e-3)
     assert specs.get("v100-sxm2")["tensor_cores"].value == 640
 
 
 @pytest.mark.slow
-def test_a_tensor_core_does_64_256_and_512_multiply_adds_a_clock(printed):
-    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", printed) == [
-        ("640", "64"),
-        ("432", "256"),
-        ("528", "512"),
-    ]
-
-
-@pytest.mark.slow
-def test_both_saxpys_ask_for_the_same(printed):
-    assert (
-        "64 requests, 250 sectors, 2000 FLOP, 960" in printed
-        and "64 requests, 250 sectors, 2000 FLOP, 640" in printed
-    )
+def test_what_the_page_prints_is_what_the_text_says(printed):
+    fma = [("640", "64"), ("432", "256"), ("528", "512")]
+    assert re.findall(r"(\d+) cores, (\d+) FMA a clock", printed) == fma
+    both = (f"64 requests, 250 sectors, 2000 FLOP, {threads}" for threads in (960, 640))  # both saxpys
+    assert [said for said in both if said not in printed] == []
     assert 'identifier "i" is undefined' in printed
-
-
-@pytest.mark.slow
-def test_a_tenth_in_fp16_is_the_fraction_worked_out_by_hand(printed):
-    assert printed.count("0.0999755859375") == 2
+    assert printed.count("0.0999755859375") == 2  # a tenth in FP16, as worked out by hand
+    scales = [int(n) for n in re.search(r"log2 of the scale: ([\d ]+)", printed)[1].split()]
+    steps = np.diff([34, *scales])  # the scaler backs off, grows, and backs off again
+    assert steps[0] == -1 and 1 in steps and -1 in steps[list(steps).index(1) :]
+    assert "torch.bfloat16 torch.float32 torch.float32 torch.float32" in printed  # weights and loss: FP32
+    assert "exact in INT32: True" in printed
+    off = float(re.search(r"against FP32: ([\d.]+)% off", printed)[1])
+    assert 0 < off < 3
 
 
 @pytest.mark.full
@@ -302,25 +273,12 @@ def test_the_wmma_kernel_counts_what_was_predicted(lived):
         == (256 * 16 * 2, 256 * 16 * 2 * 16)
         == (8192, 131_072)
     )
-    assert (
-        counted.shared_load.requests == 0
-        and counted.flops == 2 * 256**3
-        and counted.flops / counted.global_load.bytes == 8
-    )
+    assert counted.shared_load.requests == 0 and counted.flops == 2 * 256**3
+    assert counted.flops / counted.global_load.bytes == 8
     assert abs(names["C"] - names["exact"]).max() < 1e-4
-    tiled_requests, tiled_sectors, fmas = (
-        2048 * 16 * 2,
-        2048 * 16 * (4 + 4),
-        256**3 // 32,
-    )  # chapter 4: 2,048 warps, 16 rounds
-    said(
-        "8,192 requests",
-        "131,072",
-        f"{tiled_requests:,} requests",
-        f"{tiled_sectors:,} sectors",
-        f"{fmas:,} warp-wide",
-        "4,096 `mma_sync`",
-    )
+    tiled = 2048 * 16 * 2, 2048 * 16 * (4 + 4)  # chapter 4: 2,048 warps, 16 rounds
+    said("8,192 requests", "131,072", f"{tiled[0]:,} requests", f"{tiled[1]:,} sectors")
+    said(f"{256**3 // 32:,} warp-wide", "4,096 `mma_sync`")
 
 
 @pytest.mark.full
@@ -350,10 +308,8 @@ def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_sa
     learnt = float(re.search(r"([\d.]+)% of the sums right", printed)[1])
     assert learnt > 80
     lost = {m[0]: float(m[1]) for m in re.findall(r"(torch\.\w+, scale \d+): ([\d.]+)% lost", printed)}
-    assert (
-        lost["torch.float16, scale 1"] > 5
-        and lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
-    )
+    assert lost["torch.float16, scale 1"] > 5
+    assert lost["torch.bfloat16, scale 1"] == lost["torch.float16, scale 65536"] == 0
     assert set(drawn) >= {"gradients", "stall"}
     net = names["copy"].deepcopy(names["model"]).bfloat16().float()
     (names["loss_of"](net, names["rows"][:256]) / 4096).backward()
@@ -362,26 +318,11 @@ def test_training_in_the_chapter_learns_and_fp16_loses_gradients_that_scaling_sa
     assert 1 / 2 < off / whole < 1  # "More than half of it comes from rounding the weights"
 
 
-@pytest.mark.slow
-def test_the_scaler_backs_off_grows_and_backs_off_again(printed):
-    scales = [int(n) for n in re.search(r"log2 of the scale: ([\d ]+)", printed)[1].split()]
-    steps = np.diff([34, *scales])
-    assert steps[0] == -1 and 1 in steps and -1 in steps[list(steps).index(1) :]
-
-
-@pytest.mark.slow
-def test_autocast_keeps_weights_and_loss_in_fp32(printed):
-    assert "torch.bfloat16 torch.float32 torch.float32 torch.float32" in printed
-
-
 @pytest.mark.full
 def test_small_updates_survive_in_an_fp32_copy_only(lived):
     _, printed, drawn = lived
-    assert (
-        "torch.float16 1.0\n" in printed
-        and "torch.bfloat16 1.0\n" in printed
-        and f"torch.float32 {1 + 1000 * 2**-12}" in printed
-    )
+    assert "torch.float16 1.0\n" in printed and "torch.bfloat16 1.0\n" in printed
+    assert f"torch.float32 {1 + 1000 * 2**-12}" in printed
     full, alone, copied = (curve[-1] for curve in drawn["stall"][0].values())
     assert alone > 1.1 * full and copied == pytest.approx(full, rel=0.02)
 
@@ -404,13 +345,6 @@ def test_one_scale_ruins_the_twin_and_a_scale_a_row_saves_it(lived):
         assert ((w - q * s).abs() <= s / 2 * 1.0001).all() and q.abs().max() <= 127
 
 
-@pytest.mark.slow
-def test_dp4a_is_exact_in_int32(printed):
-    assert "exact in INT32: True" in printed
-    off = float(re.search(r"against FP32: ([\d.]+)% off", printed)[1])
-    assert 0 < off < 3
-
-
 def test_the_answers_of_the_quiz():
     e4m3 = torch.tensor(5.5).to(torch.float8_e4m3fn)
     assert e4m3.view(torch.uint8).item() == 0b0_1001_011 and e4m3.item() == 5.5
@@ -418,23 +352,6 @@ def test_the_answers_of_the_quiz():
     for _ in range(4096):
         bf16 = bf16 + 0.25
     assert bf16.item() == 64
-
-
-@pytest.mark.parametrize("name", ["matmul_in_eight_bits", "training_by_format"])
-def test_the_experiments_are_listed_and_not_invented(name):
-    from warplab.evidence.catalogue import get
-
-    assert get(name).chapter == "07-precision" and not get(name).cpu
-    assert name in TEXT
-
-
-def test_the_experiments_kernel_is_the_chapters():
-    from warplab.evidence.experiments.precision import WMMA
-
-    a, b = np.random.default_rng(7).standard_normal((2, 32, 32)).astype(np.float16)
-    c = np.zeros((32, 32), np.float32)
-    warplab.cuda_kernel(WMMA, "matmul")[(2, 2), 32](a, b, c, 32)
-    np.testing.assert_allclose(c, a.astype(float) @ b.astype(float), atol=1e-4)
 
 
 def test_adam_in_fp16_alone_breaks_as_quiz_6_says():
@@ -472,10 +389,8 @@ def test_a_scale_for_each_16_brings_four_bits_back():
         exec(next(source for source in code_of("07-precision") if source.startswith(start)), space)
     clean = torch.arange(1024) != 5
     exact = space["outliers"][:, clean]
-    off = {
-        name: ((rounded[:, clean] - exact).norm() / exact.norm()).item()
-        for name, rounded in space["formats"].items()
-    }
+    rounded = {name: numbers[:, clean] for name, numbers in space["formats"].items()}
+    off = {name: ((found - exact).norm() / exact.norm()).item() for name, found in rounded.items()}
     assert off["E2M1, one scale"] == 1  # all of them rounded to zero
     assert off["NVFP4"] < 0.15 and off["MXFP8"] < 0.03 and off["E4M3, one scale"] < 0.03
 
@@ -563,23 +478,23 @@ def test_in_three_bits_the_network_answers_when_errors_are_carried(printed):
 
 def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
     """A warp's WMMA without tiles: 11.3 % of 148 TFLOP/s is 17; 75 / 19 = 3.95, and 7689.5 / 6150 = 1.25."""
-    rates = figures().eight_bits(warplab.measure("matmul_in_eight_bits")).alt
+    rates = figures.eight_bits(warplab.measure("matmul_in_eight_bits")).alt
     assert "WMMA from global memory: 17, 11% of the peak" in rates and "FP8: 224, 76% of the peak" in rates
-    training = figures().training(warplab.measure("training_by_format")).alt
+    training = figures.training(warplab.measure("training_by_format")).alt
     assert "FP32 to FP16: 3.95 times, peaks 8.0" in training
     assert "BF16 to FP8, a scale a tensor: 1.25 times, peaks 2.0" in training
 
 
 def test_our_records_are_as_the_page_reads_them():
     """Shares of the dense peak on the H200 at side 4,096; a training step's gains by width."""
-    alt = figures().formats(4096, "NVIDIA H200", "h200-sxm").alt
+    alt = figures.formats(4096, "NVIDIA H200", "h200-sxm").alt
     share = {name: float(of) for name, of in re.findall(r"([^:;.]+): [\d,]+, ([\d.]+)% of", alt)}
     share = {name.strip(): of for name, of in share.items()}
     assert all(
         66 <= of <= 81 for name, of in share.items() if name.startswith("library") and "INT8" not in name
     )
     assert share["library, INT8"] < 50
-    gains = figures().by_width("NVIDIA H200").alt
+    gains = figures.by_width("NVIDIA H200").alt
     assert "TF32 256: 1.03" in gains and "BF16 256: 0.92" in gains and "2,048: 8.91" in gains
 
     def taken(experiment):
@@ -593,8 +508,6 @@ def test_our_records_are_as_the_page_reads_them():
 
 
 def test_from_cuda_cores_to_tensor_cores_is_the_large_step_but_on_the_rtx_4090():
-    steps = {
-        key: specs.get(key)["peak_fp16"].si / specs.get(key)["peak_fp32"].si
-        for key in ("rtx-4090", "a100-sxm", "h100-sxm")
-    }
+    cards = {key: specs.get(key) for key in ("rtx-4090", "a100-sxm", "h100-sxm")}
+    steps = {key: card["peak_fp16"].si / card["peak_fp32"].si for key, card in cards.items()}
     assert steps.pop("rtx-4090") == 2 and min(steps.values()) > 10

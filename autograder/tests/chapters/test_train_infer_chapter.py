@@ -2,22 +2,22 @@
 queue is the textbook's, its ratios are right.
 """
 
-import ast
 import re
-from functools import cache
+from functools import cache, partial
 
 import jupytext
 import numpy as np
 import pytest
 import torch
 from conftest import ROOT
+from page_code import defined, text_of
 from torch.nn import functional as F
-from torch.utils.flop_counter import FlopCounterMode
 
 from warplab.evidence import catalogue, measure
 from warplab.evidence import take as machine
 from warplab.evidence.experiments import inference
 from warplab.evidence.measure import Evidence, Measurement
+from warplab.figures import train_infer as figures
 from warplab.hardware import specs
 from warplab.models import networks as models
 from warplab.models import vram
@@ -25,33 +25,11 @@ from warplab.models import vram
 BOOK = ROOT / "chapters"
 H100 = specs.get("h100-sxm")
 BANDWIDTH, PEAK = H100["memory_bandwidth"].si, H100["peak_bf16"].si
-TEXT = re.sub(r"\s+", " ", (BOOK / "09-train-infer.md").read_text(encoding="utf-8"))
+TEXT = text_of("09-train-infer")
 EQUALS = models.ALPHABET.index("=")
 
 
-@cache
-def figures():
-    from warplab.figures import train_infer
-
-    return train_infer
-
-
-@cache
-def chapter():
-    """The functions that the chapter defines, and the constants that they use; nothing
-    is trained, timed or drawn.
-    """
-    names = {"EQUALS": EQUALS, "bandwidth": BANDWIDTH, "weights": 7e9}
-    for cell in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells:
-        if cell.cell_type == "code":
-            kept = [
-                n
-                for n in ast.parse(cell.source).body
-                if isinstance(n, ast.FunctionDef | ast.Import | ast.ImportFrom)
-            ]
-            kept = [n for n in kept if getattr(n, "module", "") != "warplab.figures"]
-            exec(compile(ast.Module(kept, []), "09-train-infer.md", "exec"), names)
-    return names
+chapter = cache(partial(defined, "09-train-infer", EQUALS=EQUALS, bandwidth=BANDWIDTH, weights=7e9))
 
 
 @cache
@@ -116,32 +94,6 @@ def test_the_page_s_own_network_learns_is_harmed_by_pruning_and_recovers(printed
     assert dense > 0.6 and pruned < 0.7 * dense and again > 0.6
 
 
-@pytest.mark.full
-def test_the_network_learns_to_add_is_harmed_by_pruning_and_recovers():
-    torch.manual_seed(3)  # not the chapter's: its story must not hang on one seed
-    rows, model = models.worksheet(7_000, seed=1, below=100), models.Transformer(width=48)
-    seen = {tuple(row) for row in rows.tolist()}
-    exam = torch.tensor(
-        [row for row in models.worksheet(4000, seed=2, below=100).tolist() if tuple(row) not in seen][:1000]
-    )
-    assert len(exam) == 1000
-    chapter()["learn"](model, rows, 800)
-    weights = [m.weight for m in model.blocks.modules() if isinstance(m, torch.nn.Linear)]
-    masks = [chapter()["mask_24"](weight) for weight in weights]
-
-    def prune():
-        for weight, mask in zip(weights, masks, strict=True):
-            weight.data *= mask
-
-    grades = [chapter()["marks"](model, exam).float().mean().item()]
-    prune()
-    grades.append(chapter()["marks"](model, exam).float().mean().item())
-    chapter()["learn"](model, rows, 200, rate=4e-3, after=prune)
-    grades.append(chapter()["marks"](model, exam).float().mean().item())
-    dense, pruned, again = grades
-    assert dense > 0.6 and pruned < 0.7 * dense and again > 0.6, grades
-
-
 def test_every_layer_costs_twice_backward_but_the_first_convolution():
     batch, model = models.worksheet(64), network()
     forward, both = (
@@ -159,8 +111,8 @@ def test_every_layer_costs_twice_backward_but_the_first_convolution():
         for run in (lambda: conv(images), lambda: F.cross_entropy(conv(images), labels).backward())
     )
     backward = total(all_) - total(ahead)
-    assert backward == 2 * total(ahead) - figures()._of(ahead, "features.0")
-    alt = figures().passes(forward, both, ahead, all_).alt
+    assert backward == 2 * total(ahead) - figures._of(ahead, "features.0")
+    alt = figures.passes(forward, both, ahead, all_).alt
     assert "conv 1: 0.59 forward, 0.59 backward" in alt and "head: 0.88 forward, 1.76 backward" in alt
 
 
@@ -176,44 +128,6 @@ def test_gpt_3():
     days = 6 * N * 300e9 / (0.4 * PEAK) / 86_400
     assert (round(days), round(days / 365), round(days / 1000)) == (9191, 25, 9)
     says("52 % of an A100's", "it is 39 %")
-
-
-class Bottleneck(torch.nn.Module):
-    """A block of ResNet-50 v1.5: the 3 x 3 convolution carries the stride."""
-
-    def __init__(self, come, width, stride):
-        super().__init__()
-        conv = torch.nn.Conv2d
-        self.path = torch.nn.Sequential(
-            conv(come, width, 1), conv(width, width, 3, stride, 1), conv(width, 4 * width, 1)
-        )
-        self.short = conv(come, 4 * width, 1, stride) if come != 4 * width else torch.nn.Identity()
-
-    def forward(self, x):
-        return self.path(x) + self.short(x)
-
-
-def test_resnet_50_does_4_09_billion_multiply_adds_and_the_29_hours_are_a_v100s():
-    layers, come = [torch.nn.Conv2d(3, 64, 7, 2, 3), torch.nn.MaxPool2d(3, 2, 1)], 64
-    for blocks, width in (3, 64), (4, 128), (6, 256), (3, 512):
-        for block in range(blocks):
-            layers.append(Bottleneck(come, width, 2 if block == 0 and width > 64 else 1))
-            come = 4 * width
-    head = [torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(2048, 1000)]
-    with torch.device("meta"), torch.no_grad():
-        net = torch.nn.Sequential(*layers, *head).to("meta")
-        with FlopCounterMode(display=False) as counter:
-            net(torch.empty(1, 3, 224, 224))
-    flop = counter.get_total_flops()
-    assert flop / 2 == pytest.approx(4.09e9, rel=1e-3) and 3 * flop == pytest.approx(24.5e9, rel=2e-3)
-    images, a100 = 90 * 1_281_167, specs.get("a100-sxm")["peak_fp16"].si
-    rate = images / (29 * 3600)
-    assert round(rate) == 1104 and rate * 3 * flop == pytest.approx(27e12, rel=0.01)
-    assert round(100 * rate * 3 * flop / a100) == 9 and round(100 * 2470 * 3 * flop / a100) == 19
-    hours = [
-        images / r / 3600 for r in (2470, 938, 1200)
-    ]  # nvidia_resnet50: "~14", "~36" and "~29" with everything around
-    assert [round(h, 1) for h in hours] == [13.0, 34.1, 26.7]
 
 
 def test_no_grad_saves_the_bytes_and_eval_none():
@@ -306,7 +220,7 @@ def test_continuous_batching_needs_nine_steps_of_fifteen():
         for slot in range(4):
             mine = sorted((first, last) for s, first, last in rows if s == slot)
             assert all(a[1] <= b[0] for a, b in zip(mine, mine[1:], strict=False))
-    assert "15 steps" in figures().timeline(static, continuous).body
+    assert "15 steps" in figures.timeline(static, continuous).body
 
 
 def test_attention_over_pieces_of_a_cache_is_attention_over_the_whole():
@@ -343,7 +257,7 @@ def test_a_text_waits_until_its_places_are_free(monkeypatch):
 
 
 def test_the_room_that_is_drawn_is_the_sum_of_its_pieces():
-    alt = figures().cache_room([100, 40], 300, longest=128, page=16, shared=32).alt
+    alt = figures.cache_room([100, 40], 300, longest=128, page=16, shared=32).alt
     # 300 - 2 x 128; 300 - (112 + 48); 300 - (32 + 80 + 16)
     assert "leave 44 free" in alt and "140 hold a token" in alt
     assert "in pages 140 are free" in alt and alt.endswith("of 32 172.")
@@ -400,18 +314,6 @@ def test_the_quiz():
     assert BANDWIDTH / one / (BANDWIDTH / (14e9 + cache)) == pytest.approx(3.6, abs=0.05)
 
 
-def test_a_step_of_the_experiment_leaves_the_cache_as_it_was_and_is_the_next_token():
-    model = models.Transformer(width=48).eval()
-    prompt, token, cache = torch.randint(10, (2, 5)), torch.randint(10, (2, 1)), []
-    with torch.no_grad():
-        model(prompt, cache)
-        steps = [inference._step(model, token, cache) for _ in range(2)]
-        whole = model(torch.cat([prompt, token], 1))[:, -1:]
-    assert cache[0][0].shape[2] == 5
-    for step in steps:
-        torch.testing.assert_close(step, whole, rtol=1e-4, atol=1e-5)
-
-
 def test_the_experiments_count_two_flop_a_weight_and_token(monkeypatch):
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 2, "context": 260})
     weights = 2 * 12 * 32**2
@@ -428,12 +330,12 @@ def test_the_figure_of_batches_says_when_no_gpu_was_measured(monkeypatch, tmp_pa
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 1, "context": 32})
     points = tuple(machine.run(catalogue.get("decode_batch"), "cpu", 0.01))
     live = Evidence("live", "a processor", "live: measured on this machine, a processor, now", points)
-    drawn = figures().batching(Measurement("decode_batch", "What?", "requests", "missing", (live,)))
+    drawn = figures.batching(Measurement("decode_batch", "What?", "requests", "missing", (live,)))
     assert "not recorded yet" in drawn.body and "on a GPU: not recorded yet" in drawn.alt
 
 
 def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weights_bytes():
-    drawn = figures().batching(measure.shown_without_running("decode_batch"))
+    drawn = figures.batching(measure.shown_without_running("decode_batch"))
     for said in ("batch 128, 4,570 tokens a second, 26.7 ms", "batch 511, 9,806 tokens a second, 47.4 ms"):
         assert said in drawn.alt
     weights = {"A100": (14e9, "a100-sxm"), "H100": (16e9, "h100-sxm"), "B200": (16e9, "b200")}
@@ -441,12 +343,12 @@ def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weigh
     for evidence in sources:
         size, card = next(found for name, found in weights.items() if name in evidence.device)
         assert min(p.median for p in evidence.points) > size / specs.get(card)["memory_bandwidth"].si
-    between, rates = figures()._steps_and_rates(sources[1].series())
+    between, rates = figures._steps_and_rates(sources[1].series())
     assert len(between) == len(rates) == 11 and dict(between)[7.978] == pytest.approx(7.316, abs=0.001)
     late = [dict(rates)[510.9] / dict(rates)[191.7], dict(between)[510.9] / dict(between)[191.7]]
     assert [round(g, 1) for g in late] == [1.2, 2.3]
     says("by a fifth and the wait 2.3 times")
-    h100, b200 = (dict(figures()._steps_and_rates(e.series())[1]) for e in sources[1:])
+    h100, b200 = (dict(figures._steps_and_rates(e.series())[1]) for e in sources[1:])
     assert b200[63.8] > h100[63.92] and b200[127.5] < h100[127.6]  # "falls back at 128 requests"
 
 

@@ -61,9 +61,8 @@ def test_bytes_from_hbm_are_compared_for_ten_kernels_and_half_of_them_are_within
     }
     assert len(ratios[False]) >= 10 and ratios[False][len(ratios[False]) // 2] <= 1.05
     assert ratios[False][-1] <= 1.5
-    assert (
-        ratios[True][len(ratios[True]) // 2] <= 1.01 and ratios[True][-2] <= 1.2 and ratios[True][-1] <= 1.6
-    )
+    assert ratios[True][len(ratios[True]) // 2] <= 1.01 and ratios[True][-2] <= 1.2
+    assert ratios[True][-1] <= 1.6
 
 
 def test_every_source_is_whole_and_cited_and_every_case_is_used():

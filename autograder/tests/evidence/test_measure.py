@@ -4,12 +4,14 @@ Nothing stands in for a missing one.
 """
 
 import dataclasses
+import datetime
 import html
 import json
 import re
 import sys
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 import torch
@@ -17,9 +19,7 @@ from conftest import ROOT
 from invented_records import H200, a_point, a_record
 
 import warplab
-from warplab import plots
 from warplab.evidence import __main__ as recorder
-from warplab.evidence import roofs as limits
 from warplab.evidence import take as machine
 from warplab.evidence.catalogue import experiments, get
 from warplab.evidence.clocks import Workload
@@ -47,24 +47,15 @@ def test_a_record_survives_writing_and_reading(tmp_path):
     assert read(write(a_record(), tmp_path)) == a_record()
 
 
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Record)])
-def test_a_record_that_lacks_a_field_is_refused(tmp_path, field):
+def test_a_record_or_a_point_that_lacks_a_field_is_refused(tmp_path):
     path = write(a_record(), tmp_path)
-    raw = json.loads(path.read_text())
-    del raw[field]
-    path.write_text(json.dumps(raw))
-    with pytest.raises(RecordError, match=field):
-        read(path)
-
-
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(Point)])
-def test_a_point_that_lacks_a_field_is_refused(tmp_path, field):
-    path = write(a_record(), tmp_path)
-    raw = json.loads(path.read_text())
-    del raw["points"][0][field]
-    path.write_text(json.dumps(raw))
-    with pytest.raises(RecordError, match=field):
-        read(path)
+    for kind in (Record, Point):
+        for field in (f.name for f in dataclasses.fields(kind)):
+            raw = dataclasses.asdict(a_record())
+            del (raw if kind is Record else raw["points"][0])[field]
+            path.write_text(json.dumps(raw))
+            with pytest.raises(RecordError, match=field):
+                read(path)
 
 
 def test_a_median_that_is_not_that_of_its_samples_is_refused(tmp_path):
@@ -102,10 +93,6 @@ def test_a_value_above_the_device_s_peak_is_refused(tmp_path, point):
         measure("copy_bandwidth", tmp_path)
 
 
-def test_a_value_below_the_peak_is_accepted():
-    assert limits.impossible(a_record()) == []
-
-
 def test_a_record_says_that_it_is_not_this_machine(tmp_path, no_live):
     write(a_record(), tmp_path)
     m = measure("copy_bandwidth", tmp_path)
@@ -138,76 +125,28 @@ def test_published_figures_stand_in_only_where_there_is_no_record(tmp_path, no_l
     assert measure("matmul_by_size", tmp_path).kind == "recorded"
 
 
-def test_published_figures_are_cited():
-    keys = set(
-        re.findall(
-            r"^@\w+\{([^,]+),", (ROOT / "chapters" / "references.bib").read_text(encoding="utf-8"), re.M
-        )
-    )
-    assert set(re.findall(r"cite: (\w+)", (RESULTS / "published.yml").read_text(encoding="utf-8"))) <= keys
-
-
-def test_every_kind_of_evidence_has_its_own_marker():
-    shapes = [plots.MARKERS[kind]["marker"] for kind in ("live", "recorded", "contributed", "published")]
-    assert len(set(shapes)) == 4
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_records_of_the_book_are_whole_possible_and_of_known_devices(name):
     for record in records(name):
         assert specs.reported(record.device), (
             f"{record.device} has no entry in the registry, so its records cannot be checked"
         )
-        Schema = record_schema()
-        Schema.model_validate(json.loads((RESULTS / name / f"{record.key}.json").read_text(encoding="utf-8")))
+        assert typed(RESULTS / name / f"{record.key}.json") == record
 
 
-def record_schema():
-    """The same record as a strict pydantic model: what a GPU machine writes without it is checked with it."""
-    pydantic = pytest.importorskip("pydantic")
-    fields = pydantic.Field
-    strict = pydantic.ConfigDict(extra="forbid", strict=True)
-
-    class PointModel(pydantic.BaseModel):
-        model_config = strict
-        series: str = fields(min_length=1)
-        x: float = fields(gt=0)
-        clock: str = fields(pattern="^(cuda|host|queue|none)$")
-        warmups: int = fields(ge=1)
-        samples: list[float] = fields(min_length=5)
-        median: float = fields(gt=0)
-        iqr: float = fields(ge=0)
-        bytes: int = fields(ge=0)
-        flops: int = fields(ge=0)
-        roof: str
-        unit: str = fields(pattern="^(s|B|J)$")
-
-    class RecordModel(pydantic.BaseModel):
-        model_config = strict
-        schema_: int = fields(alias="schema", ge=1, le=1)
-        experiment: str
-        device: str = fields(min_length=1)
-        kind: str = fields(pattern="^(cuda|cpu)$")
-        driver: str
-        cuda: str
-        torch: str
-        python: str = fields(pattern=r"^3\.\d+\.\d+$")
-        clocks: dict[str, float]
-        date: str = fields(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00$")
-        commit: str
-        code: str = fields(pattern="^[0-9a-f]{16}$")
-        by: str = fields(max_length=80)
-        left_out: str
-        points: list[PointModel] = fields(min_length=1)
-
-    return RecordModel
+def typed(path):
+    """The record of a file, each field strictly of its type: what a GPU machine writes without msgspec."""
+    record = msgspec.json.decode(path.read_bytes(), type=Record)
+    assert datetime.datetime.fromisoformat(record.date).utcoffset() == datetime.timedelta(0)
+    assert re.fullmatch(r"3\.\d+\.\d+", record.python) and re.fullmatch("[0-9a-f]{16}", record.code)
+    assert record.points and all(len(p.samples) >= 5 and p.warmups >= 1 and p.x > 0 for p in record.points)
+    return record
 
 
 def test_a_record_taken_here_fits_the_schema(tmp_path):
     record = machine.take(get("transpose"), "cpu", seconds=0.02)
     path = write(record, tmp_path)
-    record_schema().model_validate(json.loads(path.read_text()))
-    assert read(path) == record and record.kind == "cpu" and slug(record.device) == path.stem
+    assert typed(path) == read(path) == record and record.kind == "cpu" and slug(record.device) == path.stem
 
 
 def test_comments_do_not_change_an_experiment_but_its_code_does():
@@ -254,11 +193,8 @@ def test_one_failed_or_hanging_experiment_does_not_stop_the_rest(tmp_path, monke
     assert recorder.record_all(broken, "cpu", tmp_path, seconds=0.01, limit=3) == ["failing", "hanging"]
     assert [p.parent.name for p in tmp_path.glob("*/*.json")] == ["working"]
     said = capfd.readouterr()
-    assert (
-        "[3/3] working" in said.out
-        and "stopped after" in said.out
-        and "this experiment is broken" in said.err
-    )
+    assert "[3/3] working" in said.out and "stopped after" in said.out
+    assert "this experiment is broken" in said.err
 
 
 def test_an_impossible_measurement_is_not_written(tmp_path, monkeypatch, capfd):
@@ -336,17 +272,9 @@ def test_a_recorded_experiment_is_a_section_with_plot_provenance_table_and_downl
     )
     section = page.section(get("copy_bandwidth"))
     text = section.astext()
-    for said in (
-        "Recorded on NVIDIA H200",
-        "driver 570.1",
-        "CUDA 13.0",
-        "torch 2.11",
-        "commit unknown",
-        f"code {record.code}",
-        "sm 1,980 MHz",
-        "IQR/median",
-    ):
-        assert said in text
+    told = "Recorded on NVIDIA H200; driver 570.1; CUDA 13.0; torch 2.11; commit unknown; sm 1,980 MHz"
+    told = (*told.split("; "), "IQR/median", f"code {record.code}")
+    assert [said for said in told if said not in text] == []
     assert "<svg" in section.astext() and "1.00 ms" in text
     (link,) = section.findall(lambda node: node.tagname == "download_reference")
     assert link["reftarget"] == "/autograder/warplab/evidence/results/copy_bandwidth/nvidia-h200.json"
@@ -394,16 +322,6 @@ def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):
     stride = text["What does a stride cost?"]
     assert f"{len(published('copy_bandwidth'))} published" in stride and "try it" in stride
     assert "try it" not in text[get("energy").question]
-
-
-def test_every_experiment_has_a_method_and_a_lesson(page):
-    import measured_page
-
-    assert set(measured_page.LESSONS) == set(NAMES)
-    assert all(
-        set(told) == {"method", "lesson"} and min(map(len, told.values())) > 60
-        for told in measured_page.LESSONS.values()
-    )
 
 
 def test_the_measured_page_marks_a_stale_record(page):
@@ -455,20 +373,14 @@ def test_the_reductions_that_are_timed_are_right(kernel):
     assert out[0] == 499_500
 
 
-@pytest.mark.parametrize(
-    "kernel", [kernels.matmul_naive, kernels.matmul_tiled], ids=lambda k: k.py_func.__name__
-)
-def test_the_products_that_are_timed_are_right(kernel):
-    a, b, c = f32(37, 50), f32(50, 33), np.full((37, 33), np.nan, np.float32)
-    kernel[(2, 2), (32, 32)](a, b, c)
-    np.testing.assert_allclose(c, a @ b, rtol=1e-4, atol=1e-4)
-
-
-def test_the_strided_copy_that_is_timed_is_right():
+def test_the_strided_copy_and_the_gather_that_are_timed_are_right():
     x, out = f32(1000), np.zeros(1000, np.float32)
     kernels.copy_strided[1, 256](x, out, 4)
     np.testing.assert_array_equal(out[::4], x[::4])
     assert np.count_nonzero(out) == 250
+    index = np.random.default_rng(1).permutation(1000).astype(np.int32)
+    kernels.gather[4, 256](x, index, out)
+    np.testing.assert_array_equal(out, x[index])
 
 
 @pytest.mark.parametrize("paths", [1, 3, 32])
@@ -487,21 +399,6 @@ def test_fused_and_unfused_agree():
     q, k, v = torch.randn(3, 1, 2, 40, 16)
     torch.testing.assert_close(
         fusion._attention(q, k, v), torch.nn.functional.scaled_dot_product_attention(q, k, v)
-    )
-
-
-def test_a_measurement_shows_itself_as_a_table_with_its_banner():
-    m = Measurement(
-        "x",
-        "What?",
-        "n",
-        "live",
-        (Evidence("live", "d", "live: measured on this machine, d, now", (a_point(),)),),
-    )
-    assert (
-        "<td>1 ms" in m._repr_html_().replace("1.00 ms", "1 ms")
-        and "1.074 TB/s" in m._repr_html_()
-        and "live: measured" in m._repr_html_()
     )
 
 

@@ -216,39 +216,24 @@ def test_fp64_peak_follows_the_architectures_ratio(name):
     assert spec["peak_fp64"].si == pytest.approx(spec["peak_fp32"].si / spec["fp32_to_fp64"].value, rel=0.02)
 
 
-# The numbers that popular accounts get wrong, as a careful author states them.
 @pytest.mark.parametrize(
     ("device", "fact", "text"),
-    [
+    [  # what popular accounts get wrong, and what is derived
         ("h100-sxm", "fp32_lanes", "16,896"),
         ("h100-sxm", "tensor_cores", "528"),
         ("h100-sxm", "peak_bf16", "989.4 TFLOP/s"),
-        ("h100-sxm", "peak_fp32", "66.9 TFLOP/s"),
-        ("h100-sxm", "memory_bandwidth", "3.35 TB/s"),
         ("h100-sxm", "ridge_bf16", "295 FLOP/B"),
-        ("h100-sxm", "tdp", "700 W"),
         ("h100-sxm", "nvlink_each_way", "450 GB/s"),
         ("h100-sxm", "nvlink_per_link", "25 GB/s"),
-        ("h100-sxm", "nvlink_total", "900 GB/s"),
-        ("h100-pcie", "sms", "114"),
         ("h100-pcie", "fp32_lanes", "14,592"),
         ("h100-pcie", "peak_bf16", "756 TFLOP/s"),
-        ("h100-pcie", "memory_bandwidth", "2.0 TB/s"),
         ("h100-pcie", "ridge_bf16", "378 FLOP/B"),
-        ("h200-sxm", "memory_bandwidth", "4.8 TB/s"),
-        ("h200-sxm", "memory_capacity", "141 GB"),
-        ("a100-sxm", "peak_bf16", "312 TFLOP/s"),
-        ("a100-sxm", "peak_fp32", "19.5 TFLOP/s"),
         ("v100-sxm2", "tensor_cores", "640"),
-        ("v100-sxm2", "peak_fp16", "125 TFLOP/s"),
-        ("b200", "peak_bf16", "2,250 TFLOP/s"),
         ("rtx-4090", "fp32_lanes", "16,384"),
         ("epyc-9654", "peak_fp32", "7.37 TFLOP/s"),
         ("epyc-9654", "memory_bandwidth", "460.8 GB/s"),
         ("mi300x", "ridge_bf16", "247 FLOP/B"),
         ("tpu-v7x", "ridge_bf16", "313 FLOP/B"),
-        ("gaudi3", "ridge_bf16", "457 FLOP/B"),
-        ("mi355x", "ridge_bf16", "312 FLOP/B"),
     ],
 )
 def test_the_registry_states(device, fact, text):
@@ -281,28 +266,15 @@ def test_limits_are_found_by_architecture():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (
-            lambda: specs.get("h100"),
-            "no device 'h100' in the hardware registry; nearest: h100-sxm, h100-pcie",
-        ),
-        (
-            lambda: specs.get("h100-sxm")["bandwidth"],
-            "h100-sxm has no fact 'bandwidth'; nearest: l1_bandwidth, memory_bandwidth",
-        ),
-        (
-            lambda: specs.get("b300")["l2_cache"],
-            "b300 has no fact 'l2_cache': two public readings disagree",
-        ),
-        (
-            lambda: specs.for_arch("sm_87"),
-            "no limits for the architecture 'sm_87' in the hardware registry; nearest: ",
-        ),
+        (lambda: specs.get("h100"), "no device 'h100' in the .*registry; nearest: h100-sxm, h100-pcie"),
+        (lambda: specs.get("h100-sxm")["bandwidth"], "no fact 'bandwidth'; nearest: l1_bandwidth, memory_b"),
+        (lambda: specs.get("b300")["l2_cache"], "b300 has no fact 'l2_cache': two public readings disagree"),
+        (lambda: specs.for_arch("sm_87"), "no limits for the architecture 'sm_87' in .*; nearest: "),
     ],
 )
 def test_a_wrong_name_gets_one_line_with_the_nearest(ask, message):
-    with pytest.raises(specs.SpecError) as caught:
+    with pytest.raises(specs.SpecError, match=message) as caught:
         ask()
-    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
@@ -326,19 +298,8 @@ def book(tmp_path):
 
     def build(text):
         (tmp_path / "index.md").write_text(text)
-        command = [
-            sys.executable,
-            "-m",
-            "sphinx",
-            "-E",
-            "-W",
-            "--keep-going",
-            "-q",
-            "-b",
-            "html",
-            tmp_path,
-            tmp_path / "out",
-        ]
+        command = [sys.executable, "-m", "sphinx", *"-E -W --keep-going -q -b html".split()]
+        command += [tmp_path, tmp_path / "out"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         page = tmp_path / "out" / "index.html"
         return done.returncode, done.stderr, page.read_text() if page.exists() else ""
@@ -350,19 +311,17 @@ def book(tmp_path):
 def test_the_role_and_the_directives_render(book):
     status, said, page = book(
         "# Page\n\n{spec}`h100-sxm peak_bf16`, {spec}`h100-sxm peak_bf16 0`, "
-        "{spec}`h100-sxm memory_reported:GiB`\n\n"
+        "{spec}`h100-sxm memory_reported:GiB`\n\n{price}`aws-p5`, {price}`aws-p5 gpu`\n\n"
         "```{spec-table}\n:devices: h100-sxm h200-sxm\n:facts: sms memory_bus_width\n```\n\n"
         "```{spec-table}\n:every: gpu cpu\n:facts: tdp\n```\n\n```{spec-sources}\n```\n"
     )
     assert status == 0, said
     numbers = re.findall(r'<a class="spec[^>]*href="specs.html#[^>]*title="([^"]*)">([^<]*)</a>', page)
-    assert [text.replace("\u00a0", " ") for _, text in numbers[:3]] == [
-        "989.4 TFLOP/s",
-        "989 TFLOP/s",
-        "79.2 GiB",
-    ]
+    first = [text.replace("\u00a0", " ") for _, text in numbers[:3]]
+    assert first == ["989.4 TFLOP/s", "989 TFLOP/s", "79.2 GiB"]
     assert numbers[0][0].startswith("peak, BF16, dense, SXM5; NVIDIA: NVIDIA H100")
     assert "checked 2026-11-21" in numbers[0][0]
+    assert re.search(r"seen 2026-11-09[^>]*>\$55\.04<.*seen 2026-11-09[^>]*>\$6\.88<", page, re.S)
     assert ("no document that states bus and data rate together was read", "–") in numbers
     rows = [page.index(f'{specs.get(name).name}">') for name in ("v100-sxm2", "b200", "epyc-9654")]
     assert rows == sorted(rows)
@@ -373,12 +332,15 @@ def test_the_role_and_the_directives_render(book):
 @pytest.mark.slow
 def test_an_unknown_name_fails_the_build_and_names_file_and_line(book):
     status, said, _ = book(
-        "# Page\n\n{spec}`h100 sms`\n\n{spec}`h100-sxm smss`\n\n{spec}`h100-sxm`\n\n"
+        "# Page {price}`aws-p6` {price}`aws-p5 each`\n\n"
+        "{spec}`h100 sms`\n\n{spec}`h100-sxm smss`\n\n{spec}`h100-sxm`\n\n"
         "```{spec-table}\n:devices: h100-sxm\n:facts: smss\n```\n\n"
         "```{spec-table}\n:every: npu\n:facts: sms\n```\n"
     )
     assert status != 0
     for line, complaint in [
+        (1, "no offer 'aws-p6'"),
+        (1, "'offer gpu'"),
         (3, "no device 'h100' in the hardware registry; nearest: h100-sxm"),
         (5, "h100-sxm has no fact 'smss'; nearest: sms"),
         (7, "'h100-sxm' is not 'device fact'"),
@@ -393,12 +355,6 @@ def spec_role(monkeypatch):
     """The book's extension, as Sphinx imports it."""
     monkeypatch.syspath_prepend(str(ROOT / "chapters" / "_ext"))
     return importlib.import_module("spec_role")
-
-
-def test_every_number_that_the_chapters_ask_for_exists(spec_role):
-    for chapter in (ROOT / "chapters").glob("*.md"):
-        for text in re.findall(r"\{spec\}`([^`]+)`", chapter.read_text()):
-            spec_role.look_up(text)
 
 
 def test_a_table_of_every_gpu_has_those_with_one_of_the_facts_the_oldest_first(spec_role):

@@ -177,13 +177,6 @@ def test_gradients_are_the_same_while_tensors_are_counted():
     )
 
 
-def test_nothing_is_kept_without_gradients():
-    model = Transformer()
-    with torch.no_grad(), vram.saving(model) as kept:
-        model(worksheet(4))
-    assert kept.bytes == 0
-
-
 def test_the_cache_of_a_7b_model_is_half_a_mib_a_token():
     assert vram.kv_cache_bytes(32, 4096, 1) == 2**19
     assert vram.kv_cache_bytes(32, 4096, 100, batch=3, number=1, groups=8) == 300 * 2**19 / 16

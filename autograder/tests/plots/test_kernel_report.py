@@ -225,10 +225,8 @@ def test_lanes_that_disagree_are_found_at_their_branch():
 
 def test_an_address_that_all_lanes_add_to_is_contended():
     one = found(warplab.report(one_address[FULL, 256], *vectors(1), np.zeros(1, f32)))["Atomic Contention"]
-    assert (
-        one.line == line(one_address, "atomic")
-        and "32 lanes of a request to global memory of total share" in one.sentence
-    )
+    assert one.line == line(one_address, "atomic")
+    assert "32 lanes of a request to global memory of total share" in one.sentence
 
 
 @cuda.jit

@@ -31,11 +31,8 @@ def p():
 
 def test_a_sample_has_the_byte_offsets_of_the_first_warp(p):
     sample = next(s for s in p.samples if s.space == "global" and s.kind == "read")
-    assert (
-        sample.lanes == tuple(range(32))
-        and sample.offsets == tuple(8 * i for i in range(32))
-        and sample.width == 4
-    )
+    assert sample.lanes == tuple(range(32)) and sample.offsets == tuple(8 * i for i in range(32))
+    assert sample.width == 4
 
 
 @cuda.jit
@@ -85,9 +82,8 @@ def test_the_wanted_bytes_of_a_sector_are_filled_and_what_comes_with_them_is_tin
 def test_under_a_bank_stands_one_word_for_each_wavefront(p):
     body = plots.access(p, "tile[t * stride] =", kind="write").body
     colours = re.findall(r'y="(?!34")[\d.]+" [^>]*fill="(#\w+)"', body)
-    assert (
-        colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16
-    )  # 16 even banks, two words from each
+    # 16 even banks, two words from each
+    assert colours.count(plots.PALETTE["green"]) == colours.count(plots.PALETTE["orange"]) == 16
 
 
 def test_an_access_plot_is_one_svg_in_the_pages_own_ink(p):
@@ -102,9 +98,8 @@ def test_sectors_far_apart_are_drawn_without_what_lies_between():
         1, "global", "read", tuple(range(32)), tuple(4096 * lane for lane in range(32)), 4, "x"
     )
     body = lanes.svg(apart, "32 rows")
-    assert (
-        len(re.findall('height="20"', body)) == 2 * 32
-    )  # 32 sectors, and the number wanted in each; not 4,000
+    # 32 sectors, and the number wanted in each; not 4,000
+    assert len(re.findall('height="20"', body)) == 2 * 32
     assert max(float(x) for x in re.findall(r'x2="([\d.]+)"', body)) <= lanes.WIDTH
     assert lanes.finding(apart, "x") == "32 lanes read 32 sectors of x where 4 would do"
 
@@ -183,9 +178,8 @@ def test_a_line_without_access_says_which_lines_have_one(p):
 
 def test_the_timeline_shows_the_lanes_that_skip_a_branch(p):
     assert {step.active for step in p.timeline} == {0xFFFFFFFF, (1 << 20) - 1}
-    assert (
-        f"which is {p.warp_execution_efficiency:.0%} of the area" in plots.divergence(p).alt
-    )  # but for the exit, the whole kernel
+    # but for the exit, the whole kernel
+    assert f"which is {p.warp_execution_efficiency:.0%} of the area" in plots.divergence(p).alt
 
 
 @cuda.jit

@@ -131,12 +131,8 @@ def test_the_name_of_a_peak_covers_no_point(name):
 def test_names_stand_at_the_ends_of_their_lines_where_each_has_room():
     """PyTorch's FP16 ends on BF16: with it, and on a phone, the names stay in the legend."""
     own = shown_without_running("matmul_by_size").own
-    apart = replace(
-        own,
-        evidence=tuple(
-            replace(e, points=tuple(p for p in e.points if p.series != "torch fp16")) for e in own.evidence
-        ),
-    )
+    some = ((e, tuple(p for p in e.points if p.series != "torch fp16")) for e in own.evidence)
+    apart = replace(own, evidence=tuple(replace(e, points=points) for e, points in some))
     for shown, in_legend in ((measured(apart), False), (measured(apart).narrow, True), (measured(own), True)):
         drawing = shown.drawing
         drawing.draw_without_rendering()

@@ -6,6 +6,7 @@ And nothing else crosses with it.
 import json
 import re
 from dataclasses import replace
+from functools import cache
 
 import msgspec
 import numpy as np
@@ -30,6 +31,7 @@ from warplab.tasks.feedback import Table, report_on
 from warplab.tasks.rubric import Line, Report
 
 
+@cache
 def submitted(name):
     """(report, the student's text) of one entry of the corpus, checked as in a notebook."""
     submission = entry_of(name)
@@ -121,11 +123,9 @@ def test_the_line_is_the_one_of_the_students_file():
     )
 
 
-@pytest.mark.parametrize(
-    "name", ["ps05/transpose/correct_swizzle", "ps05/transpose/wrong_blocks_not_exchanged"]
-)
+@pytest.mark.parametrize("name", ["correct_swizzle", "wrong_blocks_not_exchanged"])
 def test_full_points_and_a_wrong_result_show_no_plot(name):
-    report, _ = submitted(name)
+    report, _ = submitted(f"ps05/transpose/{name}")
     assert all(line.access == {} for line in report.lines)
     assert "of one warp" not in Table(report)._repr_html_()
 
@@ -232,32 +232,14 @@ def test_a_line_without_a_number_is_drawn_without_one():
     )
 
 
-GOOD = {
-    "line": 8,
-    "file": 5,
-    "space": "global",
-    "kind": "write",
-    "array": "out",
-    "width": 4,
-    "lanes": [0, 1],
-    "offsets": [0, 384],
-}
-GOOD |= {"requests": 192, "counted": 6912, "wasted": 5376}
-
-
-def test_an_honest_record_passes_and_so_does_none():
-    assert checked_access(dict(GOOD), ("x", "out")) == GOOD
-    assert checked_access({}, ("x", "out")) == {}
+GOOD = {"line": 8, "file": 5, "space": "global", "kind": "write", "array": "out", "width": 4}
+GOOD |= {"lanes": [0, 1], "offsets": [0, 384], "requests": 192, "counted": 6912, "wasted": 5376}
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        {"line": -1},
-        {"line": MAX_LINE + 1},
-        {"line": True},
-        {"line": "8"},
-        {"line": None},
+        *({"line": line} for line in (-1, MAX_LINE + 1, True, "8", None)),
         {"file": 1e9},
         {"requests": 1 << 60},
         {"counted": float("inf")},
@@ -267,24 +249,15 @@ def test_an_honest_record_passes_and_so_does_none():
         {"space": "local"},
         {"space": ["global"]},
         {"kind": {}},
-        {"array": "<script>"},
-        {"array": "../../etc/passwd"},
-        {"array": ["out"]},
-        {"lanes": []},
-        {"lanes": [0, 32]},
-        {"lanes": [1, 0]},
-        {"lanes": [0, 0]},
-        {"lanes": [0]},
-        {"lanes": 2},
+        *({"array": array} for array in ("<script>", "../../etc/passwd", ["out"])),
+        *({"lanes": lanes} for lanes in ([], [0, 32], [1, 0], [0, 0], [0], 2)),
         {"lanes": list(range(33)), "offsets": [0] * 33},
-        {"offsets": [0, -4]},
-        {"offsets": [0, 1 << 60]},
-        {"offsets": [0, None]},
-        {"offsets": {"0": 0}},
+        *({"offsets": offsets} for offsets in ([0, -4], [0, 1 << 60], [0, None], {"0": 0})),
         {"score": 20},
     ],
 )
 def test_a_forged_record_is_refused(change):
+    assert checked_access(dict(GOOD), ("x", "out")) == GOOD and checked_access({}, ("x", "out")) == {}
     with pytest.raises(Refused, match="the record of an access"):
         checked_access(GOOD | change, ("x", "out"))
 
@@ -301,38 +274,19 @@ def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
     task = registry.get("ps05/transpose")
     cases = {task.name: [case for case in task.cases(0) if task.counts_of(case)]}
     source = entry_of("ps05/transpose/wrong_naive").source()
-    run = run_all(
-        [NotebookStep("answer", "cell", source=source), NotebookStep("test", "task", task=task.name)],
-        cases,
-        Unsafe(),
-        Limits(),
-    )
+    steps = NotebookStep("answer", "cell", source=source), NotebookStep("test", "task", task=task.name)
+    run = run_all(list(steps), cases, Unsafe(), Limits())
     assert run.status == "crashed" and all(
         "the record of an access: Expected `int`" in outcome.error for outcome in run.outcomes[task.name]
     )
-    assert all(
-        line.points == 0 and not line.access
-        for line in scoring.judge(task, cases[task.name], run.outcomes[task.name]).lines
-    )
+    lines = scoring.judge(task, cases[task.name], run.outcomes[task.name]).lines
+    assert all(line.points == 0 and not line.access for line in lines)
 
 
 def test_the_farthest_offsets_that_pass_can_be_drawn():
-    far = GOOD | {
-        "lanes": list(range(32)),
-        "offsets": [lane << 40 for lane in range(32)],
-        "width": 64,
-        "of": 1.0,
-        "unit": "sectors",
-    }
-    line = Line(
-        "k",
-        "structure",
-        "Loads",
-        0.0,
-        2.0,
-        "lost",
-        access=checked_access({k: far[k] for k in GOOD}, ("out",)) | far,
-    )
+    far = GOOD | {"lanes": list(range(32)), "offsets": [lane << 40 for lane in range(32)], "width": 64}
+    passed = checked_access(far, ("out",)) | {"of": 1.0, "unit": "sectors"}
+    line = Line("k", "structure", "Loads", 0.0, 2.0, "lost", access=passed)
     html = Table(Report("t", (line,)))._repr_html_()
     assert "64 sectors of 32 bytes touched in out" in html and len(html) < 40_000
 
@@ -365,22 +319,17 @@ def transpose(x, out):
 def test_the_feedback_page_shows_the_students_own_line_with_its_picture_and_fetches_nothing(tmp_path):
     root, assignment = make_course(tmp_path / "course", TRANSPOSE)
     hand_in(tmp_path / "submitted", "ada", notebook(assignment, transpose=ANSWER))
-    grading = made_grading(
-        root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
-    )
+    folders, how = (root, "ps01", tmp_path / "submitted", tmp_path / "out"), {"seconds": 20, "seed": 3}
+    grading = made_grading(*folders, sandbox=Unsafe(), **how)
     (graded,) = grading.rows()
     assert graded.status == "graded"
     for _ in range(2):  # graded, and then read back from the stored result
         page = (tmp_path / "out/feedback/ada/ps01/ps01_tiny.html").read_text()
         assert "32 lanes write 32 sectors of out where 4 would do." in page
-        assert (
-            "Line 5: <code" in page
-            and "out[col, row] = x[row, col]  # &lt;script&gt;alert(1)&lt;/script&gt;</code>" in page
-        )
+        assert "Line 5: <code" in page
+        assert "out[col, row] = x[row, col]  # &lt;script&gt;alert(1)&lt;/script&gt;</code>" in page
         assert page.count("<svg") == 1 and "<script" not in page and "<b>" not in page
         assert not re.search(r'(?:src|href)="(?!#)|url\(|@import', page)
-        again = made_grading(
-            root, "ps01", tmp_path / "submitted", tmp_path / "out", seconds=20, seed=3, sandbox=Unsafe()
-        )
+        again = made_grading(*folders, sandbox=Unsafe(), **how)
         again.version = grading.version
         assert [(row.score, row.fresh) for row in again.rows()] == [(graded.score, False)]

@@ -50,9 +50,8 @@ def test_all_threads_but_one_read_past_the_end_in_brighten():
         for size in (64, 65, 127, 192, 193, 255, 256, 257, 320)
     }
     assert [size for size, fault in told.items() if fault] == [65, 127, 193, 255]
-    assert (
-        "(and 62 more)" in told[65] and "reads element [65]" in told[65]
-    )  # 63 threads, from x[65] to x[127]
+    # 63 threads, from x[65] to x[127]
+    assert "(and 62 more)" in told[65] and "reads element [65]" in told[65]
     assert audit.worst_of({"threads": 64}) == 63
 
 

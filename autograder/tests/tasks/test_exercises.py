@@ -13,6 +13,7 @@ from conftest import ROOT
 NOTEBOOKS = sorted((ROOT / "exercises").glob("ps*/*.ipynb"))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_an_untouched_notebook_runs_to_its_end_without_an_exception(path, capsys):
     namespace = {"__name__": "__main__"}
@@ -34,9 +35,8 @@ def test_a_notebook_is_one_that_jupyterlab_vs_code_and_colab_open_alike(path):
         4,
         5,
     )  # the first with ids of cells, by which answers are found
-    assert (
-        notebook["metadata"]["kernelspec"]["name"] == "python3"
-    )  # a name that every service has, no folder of ours
+    # a name that every service has, no folder of ours
+    assert notebook["metadata"]["kernelspec"]["name"] == "python3"
     assert notebook["metadata"]["language_info"]["name"] == "python"
     ids = [cell["id"] for cell in notebook["cells"]]
     assert len(set(ids)) == len(ids) and all(re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name) for name in ids)

@@ -186,37 +186,36 @@ def test_what_numba_refuses_is_told_with_the_line_of_a_notebooks_cell(line, told
     assert told in reason and reason.endswith(f"(line 5: `{line}`)"), reason
 
 
-def test_an_error_that_comes_in_a_later_case_of_a_row_is_told_once():
-    kernel = """
+def undiverged(half, bound):
+    """The rows on an even and on an odd number of stars, of a kernel that takes ``half`` of them as even."""
+    kernel = f"""
         @cuda.jit
         def undiverge(x, steps, out):
-            t, evens = cuda.grid(1), (x.size + 1) // 2
-            star = 2 * t if t < evens else 2 * (t - evens) + 1
-            v = x[star]
-            for _ in range(steps):
-                v = v * v + 0.25 if t < evens else 1 / (1 + v)
-            out[star] = v
-        """
-    even, odd, *_ = report_on("ps02/undiverge", defined(kernel, "undiverge")).lines
-    assert even.reason.startswith("even, 64 stars") and "out-of-bounds access" in even.reason
-    assert odd.reason == f"stopped by the same error as {even.title!r}" and not odd.hints
-
-
-def test_what_is_never_written_where_another_row_is_right_gets_the_hints_of_its_own_row():
-    kernel = """
-        @cuda.jit
-        def undiverge(x, steps, out):
-            t, half = cuda.grid(1), x.size // 2
+            t, half = cuda.grid(1), {half}
             star = 2 * t if t < half else 2 * (t - half) + 1
-            if t < 2 * half:
+            if t < {bound}:
                 v = x[star]
                 for _ in range(steps):
                     v = v * v + 0.25 if t < half else 1 / (1 + v)
                 out[star] = v
         """
-    even, odd, *_ = report_on("ps02/undiverge", defined(kernel, "undiverge")).lines
-    assert even.state == "full" and "`out` was never written to" in odd.reason
-    assert odd.hints == hints_for("ps02/undiverge", "odd")
+    return report_on("ps02/undiverge", defined(kernel, "undiverge")).lines[:2]
+
+
+def test_an_error_that_comes_in_a_later_case_of_a_row_is_told_once():
+    even, odd = undiverged("(x.size + 1) // 2", "9_999_999")
+    assert even.reason.startswith("even, 64 stars") and "out-of-bounds access" in even.reason
+    assert odd.reason == f"stopped by the same error as {even.title!r}" and not odd.hints
+
+
+def test_what_goes_wrong_where_another_row_is_right_gets_the_hints_of_its_own_row():
+    for bound, told in (("2 * half", "`out` was never written to"), ("x.size", "out-of-bounds access")):
+        even, odd = undiverged("x.size // 2", bound)
+        assert even.state == "full" and told in odd.reason
+        assert (
+            odd.hints == hints_for("ps02/undiverge", "odd")
+            and "how many of them have an even" in odd.hints[0]
+        )
 
 
 def test_what_is_refused_outside_the_students_code_has_no_line_of_ours():
@@ -247,29 +246,10 @@ def test_what_a_device_refuses_is_told_with_the_line_that_asked():
     assert "cannot be indexed on the host" in reason and reason.endswith("(line 3: `total[0] += 1`)")
 
 
-def test_an_error_at_an_edge_that_another_row_has_not_gets_the_hints_of_its_own_row():
-    kernel = """
-        @cuda.jit
-        def undiverge(x, steps, out):
-            t, half = cuda.grid(1), x.size // 2
-            star = 2 * t if t < half else 2 * (t - half) + 1
-            if t < x.size:
-                v = x[star]
-                for _ in range(steps):
-                    v = v * v + 0.25 if t < half else 1 / (1 + v)
-                out[star] = v
-        """
-    even, odd, *_ = report_on("ps02/undiverge", defined(kernel, "undiverge")).lines
-    assert even.state == "full" and "out-of-bounds access" in odd.reason
-    assert odd.hints == hints_for("ps02/undiverge", "odd") and "how many of them have an even" in odd.hints[0]
-
-
 def test_a_form_of_ptx_that_is_miscounted_is_quoted():
     row = report_on("ps08/read_ptx", lambda ptx: (ptx.count("\tld.global"), 0, 0)).lines[0]
-    assert (
-        row.reason.startswith("loads, only `@!%p2 ld.global.u32 %r3, [%rd30];`")
-        and "expected 1" in row.reason
-    )
+    assert row.reason.startswith("loads, only `@!%p2 ld.global.u32 %r3, [%rd30];`")
+    assert "expected 1" in row.reason
 
 
 def test_the_row_that_explains_the_others_is_named_first():

@@ -79,53 +79,36 @@ def test_all_points_but_those_for_speed_fill_the_bar(timed):
     )
 
 
-def test_the_bar_says_its_value_to_those_who_do_not_see_it():
-    html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
-    for attribute in (
-        'role="progressbar"',
-        'aria-valuemin="0"',
-        'aria-valuemax="95"',
-        'aria-valuenow="19"',
-        'aria-label="Points in ps01"',
-    ):
-        assert attribute in html
-    assert f"width:{100 * 19 / 95:.1f}%" in html and "19 of 95 points" in html
-
-
-def test_the_bar_escapes_what_it_names():
+def test_the_bar_says_its_value_is_plain_html_in_the_pages_own_colours_and_escapes_what_it_names():
     bar = after(report("ps01/box_blur", 19.0, 25.0))
+    html = bar._repr_html_()
+    told = {"role": "progressbar", "aria-valuemin": 0, "aria-valuemax": 95, "aria-valuenow": 19}
+    told |= {"aria-label": "Points in ps01"}
+    assert [key for key, value in told.items() if f'{key}="{value}"' not in html] == []
+    assert f"width:{100 * 19 / 95:.1f}%" in html and "19 of 95 points" in html
+    assert "color:inherit;background:transparent" in html
+    assert set(re.findall(r"<(\w+)", html)) == {"div", "strong", "small", "br"}
+    assert not re.search(r"position|script|<style|url\(|\son\w+=", html)
+    assert "color:#" not in html.replace("background:#", "")
     bar.name, bar.parts = '"><script>', ["<script>", "a < b"]
     html = bar._repr_html_()
     assert "<script" not in html and 'aria-label="Points in &#34;&gt;&lt;script&gt;"' in html
     assert "&lt;script&gt;<br>a &lt; b</small>" in html
 
 
-def test_the_bar_is_plain_html_in_the_pages_own_colours():
-    html = after(report("ps01/box_blur", 19.0, 25.0))._repr_html_()
-    assert "color:inherit;background:transparent" in html
-    assert set(re.findall(r"<(\w+)", html)) == {"div", "strong", "small", "br"}
-    assert not re.search(r"position|script|<style|url\(|\son\w+=", html)
-    assert "color:#" not in html.replace("background:#", "")
-
-
-def test_a_table_needs_no_script_no_style_sheet_and_no_place_of_its_own():
+def test_a_table_needs_no_script_no_style_sheet_no_place_and_no_colours_of_its_own():
     """JupyterLab takes scripts out of a stranger's notebook, Colab and VS Code show it in its own frame."""
     html = Table(report_on("ps01/launch_plan", swapped))._repr_html_()
-    assert "<details" in html and not re.search(
-        r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html
-    )
+    assert "<details" in html
+    assert not re.search(r"position:|<script|<style|<link|<iframe|url\(|\son\w+=", html)
+    assert "color:inherit" in html and "background:transparent" in html
+    assert "color:#" not in html.replace("border-left:.35em solid #", "")
 
 
 def test_feedback_shows_the_table_of_a_cell_and_no_bar():
     grade("ps01/launch_plan", plan)
-    cell = CellVerdict(
-        "grade",
-        15.0,
-        15.0,
-        "graded",
-        "ps01/launch_plan",
-        lines=(vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),),
-    )
+    lines = (vars(report("ps01/launch_plan", 15.0, 15.0).lines[0]),)
+    cell = CellVerdict("grade", 15.0, 15.0, "graded", "ps01/launch_plan", lines=lines)
     assert "15 of 15 points" in repr(table(cell)) and "so far" not in repr(table(cell))
     assert "progress" not in table(cell)._repr_html_()
 

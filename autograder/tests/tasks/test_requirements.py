@@ -4,27 +4,14 @@ corpus/psNN/requirements.yml says it, and is held to the text, the rows and the 
 holds the rows that are named there to those that an answer loses.
 """
 
-import re
-
 import pytest
 from corpus_files import SOLUTIONS, entries_of, of_all_sets, required
 from statements import OTHERS, VERBS, asks, first_word, sentences, words, words_of_set
 from test_tasks import NAMES
 
 from warplab.tasks import registry
-from workshop.mutants.notebook_cells import code_cells
 
 MOST_WORDS = 26_771  # of the texts of all sets; a new task raises this by its own, and by no more
-STEP = re.compile(r"^\s*(?://\s*)?\d\. (.*)$", re.MULTILINE)
-
-
-def docstrings(name):
-    """The docstrings of the cell that a task's solution stands in."""
-    problem_set, short = name.split("/")
-    for marker, source in code_cells(SOLUTIONS[problem_set]):
-        if f'solution="{short}"' in marker:
-            return re.findall(r'"""(.*?)"""', source, re.DOTALL)
-    raise KeyError(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,19 +36,6 @@ def test_every_row_is_lost_by_an_answer_and_every_wrong_answer_belongs_to_a_requ
     assert rows == {item.key for item in registry.get(name).items if item.kind != "time"}
     told = " ".join([*(answer for answers in lost for answer in answers), *map(str, required(name))])
     assert [e.name for e in entries_of(name) if e.kind != "correct" and e.name not in told] == []
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_numbered_step_of_a_task_is_among_its_requirements(name):
-    asked = [one["says"].lower() for one in required(name)]
-    steps = [" ".join(step.split()) for text in docstrings(name) for step in STEP.findall(text)]
-
-    def covered(step):
-        return any(part in step.lower() or step.lower() in part for part in asked) or any(
-            phrase in part for part in asked for phrase in step.lower().rstrip(".").split("; ")
-        )
-
-    assert [step for step in steps if not covered(step)] == []
 
 
 def stands_beside_a_row(sentence, name):

@@ -1,6 +1,5 @@
 """Warm-ups: drawn before a line is written, one opened by the one before, an answer for whoever asks."""
 
-import numpy as np
 import pytest
 from corpus_files import SOLUTIONS, entries_of, solution_of
 from numba import cuda
@@ -95,11 +94,6 @@ def test_a_thread_of_two_directions_is_named_by_both_as_its_circle_shows_x_alone
     assert told.startswith("Thread x = 3, y = 0 writes out[3, 0], which is outside")
 
 
-def test_of_64_boxes_the_drawing_does_not_promise_numbers():
-    assert "too narrow" in drawn_threads.picture(registry.get("ps00/barrier").scene())[1]
-    assert "faint numbers" in drawn_threads.picture(registry.get("ps00/stride").scene())[1]
-
-
 def test_the_reason_is_that_of_a_case_that_fails():
     """20 written as a number: the drawn case, of 20 numbers, is right, and the one of more is not."""
 
@@ -110,12 +104,3 @@ def test_the_reason_is_that_of_a_case_that_fails():
 
     line = report_on("ps00/stride", stride).lines[0]
     assert "3 blocks of 8" in line.reason and "everything from [20] on" in line.reason
-
-
-def test_eight_neighbours_read_one_sector_each_time():
-    """ps00/pair: 8 floats of 4 bytes are one sector of 32, and every thread reads twice."""
-    import warplab
-
-    x, out = np.zeros(16, np.float32), np.zeros(8, np.float32)
-    counts = warplab.profile(registry.get("ps00/pair").worked()[1, 8], x, out)
-    assert (counts.global_load.requests, counts.global_load.sectors) == (2, 2)

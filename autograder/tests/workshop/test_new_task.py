@@ -19,7 +19,7 @@ from warplab.tasks import registry
 from warplab.tasks.declaration import DECLARED
 from warplab.tasks.feedback import report_on
 from workshop.__main__ import app
-from workshop.new_task.skeleton import CORPUS, TASKS, kinds, with_imports, with_next, write_skeleton
+from workshop.new_task.skeleton import CORPUS, TASKS, kinds, with_next, write_skeleton
 
 SET = "ps05"
 NOTEBOOK = "solutions/ps05_memory.py"
@@ -124,22 +124,6 @@ def test_new_cells_stand_before_the_question_that_is_graded_by_hand(checkout):
     text = (checkout / NOTEBOOK).read_text()
     last = max(text.index(f'grade="{name}"') for name in NEW)
     assert text.index('grade="ps05/flash_attention"') < last < text.index("Predict and explain")
-
-
-def test_imports_are_joined_with_those_that_are_there():
-    text = '"""A set."""\n\nimport math\n\nimport numpy as np\nfrom numba import float32\n'
-    text += "from warplab import plots\n\nmath.pi\n"
-    more = "from numba import cuda\nimport torch\nfrom warplab.tasks.declaration import COPY, VjpTask, task\n"
-    assert with_imports(text, more).splitlines()[2:-2] == [
-        "import math",
-        "",
-        "import numpy as np",
-        "import torch",
-        "from numba import cuda, float32",
-        "from warplab import plots",
-        "from warplab.tasks.declaration import COPY, VjpTask, task",
-    ]
-    assert with_imports(text, "import math\nfrom numba import float32") == text
 
 
 @pytest.mark.slow

@@ -1,10 +1,8 @@
 """The report on bare numerals: what it lists, and what it leaves alone."""
 
-from pathlib import Path
-
 import pytest
 
-from workshop.numerals import bare, main
+from workshop.numerals import bare
 
 PAGE = """---
 title: 80 GB
@@ -49,17 +47,3 @@ def test_it_lists_line_and_number_of_what_nothing_vouches_for():
 )
 def test_it_leaves_alone_what_comes_from_the_registry_a_source_or_code(text):
     assert bare(text) == []
-
-
-def test_a_citation_vouches_for_its_own_sentence_only():
-    assert [
-        number for _, number, _ in bare("It has 80 GB. Its power is 700 W {cite}`x`. It costs 3 dollars.")
-    ] == ["80 GB", "3 dollars"]
-
-
-def test_it_prints_file_and_line_and_a_count(tmp_path, capsys):
-    page = tmp_path / "page.md"
-    page.write_text(PAGE)
-    main([str(page)])
-    said = capsys.readouterr().out
-    assert f"{Path(page)}:8: 700 W" in said and "5 numbers with units in 1 page " in said

@@ -47,16 +47,6 @@ def what_the_library_says() -> dict:
     }
 
 
-def what_the_workshop_says() -> dict:
-    """The claims with their verdicts and reasons, and the conformance record."""
-    from workshop import claims, conformance
-
-    return {
-        "claims": [[claim.id, claim.verdict, claim.reason()] for claim in claims.ledger()],
-        "conformance": [file.read_text() for file in (conformance.RESULTS, conformance.REASONS)],
-    }
-
-
 def what_a_student_has() -> dict:
     """What a first session touches, and whether anything is there that should not be."""
     import importlib.util
@@ -135,13 +125,6 @@ def student(wheels, tmp_path_factory) -> list:
     return installed(place, [wheels["students"]], what_the_library_says, what_a_student_has)
 
 
-@pytest.fixture(scope="module")
-def developer(wheels, tmp_path_factory) -> list:
-    """What the workshop says where both wheels are installed."""
-    place = tmp_path_factory.mktemp("developer") / "site"
-    return installed(place, wheels.values(), what_the_workshop_says)
-
-
 def as_json(answer):
     return json.loads(json.dumps(answer))
 
@@ -159,11 +142,6 @@ def test_the_library_says_away_from_the_checkout_what_it_says_in_it(student):
 
 def test_a_students_install_is_enough_to_work_and_holds_no_workshop_and_no_tests(student):
     assert student[1] == {"bandwidth": "3.35 TB/s", "measured": "recorded", "points": 15.0, "besides": []}
-
-
-@pytest.mark.full
-def test_the_workshop_says_away_from_the_checkout_what_it_says_in_it(developer):
-    assert developer[0] == as_json(what_the_workshop_says())
 
 
 def test_the_developers_distribution_lists_every_package_of_the_workshop():
