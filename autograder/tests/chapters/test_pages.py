@@ -181,13 +181,14 @@ TAUGHT = {
 }  # fmt: skip
 
 
-def test_the_search_puts_the_chapter_that_teaches_a_word_first(opened, address):
-    page = opened("search.html")
+def test_the_search_puts_the_chapter_that_teaches_a_word_first(browser, address):
+    page = browser.new_page()
     troubles = listen(page, address)
     page.goto(f"{address}/search.html?q=warp")
     page.wait_for_selector("#search-results li p", timeout=20_000)
     best = "word => Search._performSearch(...Search._parseQuery(word)).at(-1)[0]"
     found = {word: page.evaluate(best, word).split("/")[-1][:2] for word in TAUGHT}
+    page.close()
     assert found == TAUGHT and troubles == []
 
 
