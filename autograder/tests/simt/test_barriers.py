@@ -8,6 +8,21 @@ import warplab
 
 
 @cuda.jit
+def votes(x, out):
+    i = cuda.threadIdx.x
+    out[i, 0] = cuda.syncthreads_count(x[i])
+    out[i, 1] = cuda.syncthreads_and(x[i])
+    out[i, 2] = cuda.syncthreads_or(x[i])
+
+
+@pytest.mark.parametrize("true", [0, 5, 48])
+def test_a_barrier_that_votes_tells_every_thread_of_the_block(true):
+    x, out = (np.arange(48) < true).astype(np.int32), np.zeros((48, 3), np.int32)
+    votes[1, 48](x, out)
+    assert (out == [true, true == 48, true > 0]).all()
+
+
+@cuda.jit
 def neighbour_blocks(x, out):
     i = cuda.grid(1)
     x[i] = i

@@ -5,6 +5,7 @@ What else a kernel takes, numba's intrinsics, atomics, reductions and ufuncs are
 which `make full` runs.
 """
 
+import enum
 import subprocess
 import sys
 import threading
@@ -73,6 +74,62 @@ def test_what_fits_the_one_signature_runs():
     there = cuda.to_device(x)
     by_address[1, 1](there.device_ctypes_pointer, (9, 4))
     assert there[0, 0] == 5
+
+
+POINT = np.dtype([("x", np.float32), ("corner", np.int16, (2,))], align=True)
+
+
+class Colour(enum.IntEnum):
+    RED, BLUE = 3, 5
+
+
+@cuda.jit
+def takes(points, one, colour, when, then, z, pair, arrays, out):
+    i = cuda.grid(1)
+    if i < points.size:
+        points[i].x += points[i].corner[1] + i
+    if i == 0:
+        one.x = 7
+        out[0] = colour + pair[0] + pair[1][1]
+        out[1] = z.real * z.imag
+        out[2] = when > then
+        out[3] = arrays[0].size + arrays[1][2]
+        out[4] = cuda.warpsize
+
+
+def test_a_kernel_takes_records_enums_dates_complex_numbers_and_tuples():
+    points, one, out = np.zeros(4, POINT), np.zeros(1, POINT)[0], np.zeros(5)
+    points["corner"] = 1, 2
+    days = np.datetime64("2021-01-02"), np.datetime64("2021-01-01")
+    arrays = np.zeros(0, np.float32), np.ones(5, np.float32)
+    takes[1, 32](points, one, Colour.BLUE, *days, 2 + 3j, (1, (2, 3)), arrays, out)
+    assert points["x"].tolist() == [2, 3, 4, 5] and one["x"] == 7
+    assert out.tolist() == [9, 6, 1, 1, 32]
+
+
+def test_mapped_arrays_and_those_of_other_libraries_are_arguments():
+    mapped, there = cuda.mapped_array(4, np.float32), cuda.to_device(np.ones(4, np.float32))
+
+    class Elsewhere:
+        __cuda_array_interface__ = there.__cuda_array_interface__
+
+    mapped[:] = 3
+    double[1, 32](mapped)
+    double[1, 32](Elsewhere())
+    assert (mapped == 6).all() and (there.copy_to_host() == 2).all()
+
+
+@cuda.jit(debug=True, opt=False)
+def raises(x):
+    i = cuda.grid(1)
+    if x[i] < 0:
+        raise ValueError("a negative number")
+
+
+def test_an_exception_in_a_debug_kernel_names_its_thread():
+    raises[1, 4](np.ones(4))
+    with pytest.raises(ValueError, match=r"tid=\[0, 0, 2\] ctaid=\[0, 0, 0\]: a negative number"):
+        raises[1, 4](np.array([1.0, 2, -3, 4]))
 
 
 def test_lists_names_and_fractions_of_blocks_are_refused_in_words():

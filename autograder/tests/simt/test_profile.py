@@ -94,7 +94,7 @@ def test_a_sample_of_more_blocks_than_there_are_is_the_whole_and_none_is_refused
     args = np.ones(128, np.float32), np.zeros(128, np.float32)
     p = warplab.profile(tile[2, 64], *args, sample_blocks=100)
     assert p.sampled is None and args[1].any()
-    with pytest.raises(warplab.ProfileError, match="sample_blocks=0 runs nothing"):
+    with pytest.raises(warplab.ProfileError, match="sample_blocks=0 runs no block"):
         warplab.profile(tile[2, 64], *args, sample_blocks=0)
 
 
