@@ -48,6 +48,24 @@ def test_a_submission_gets_its_stated_score(entry):
 
 
 @pytest.mark.parametrize("name", NAMES)
+def test_stated_scores_fit_the_rows_that_are_lost_also_where_points_have_moved(name):
+    """A row that counts may keep some of its points, and what the engine finds takes some of the task's."""
+    task, wrong = registry.get(name), {}
+    points = {item.key: item.points for item in task.items if item.kind != "time"}
+    counted = {item.key for item in task.items if item.kind == "structure"}
+    asked = [one.get("lost without it", {}) for one in required(name)]
+    for entry in entries_of(name):
+        lost = {row for answers in asked for row in answers.get(entry.name, [])}
+        least = kept = sum(points[row] for row in points.keys() - lost)
+        if lost:
+            least = min(kept, task.keeps["task"] * task.points_for())
+        most = kept + sum(points[row] for row in lost & counted)
+        if (lost or entry.kind == "correct") and not least - 0.05 <= entry.points <= most + 0.05:
+            wrong[entry.name] = f"{entry.points:g} stated, its rows give {least:g} to {most:g}"
+    assert not wrong, f"{wrong}: `pytest autograder/tests/tasks -m '' -k {name}` says what each gets"
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_a_blank_stub_earns_nothing(name):
     from numba import cuda
 
