@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import pytest
 from conftest import TESTS
+from corpus_files import of_all_sets
 
 HOUSE = TESTS.parent
 PACKAGES = ("warplab", "autograder", "workshop")
@@ -28,6 +29,7 @@ def test_no_file_name_stands_twice():
     assert not twice, f"give one of them the name of what it holds: {twice}"
 
 
+@of_all_sets
 def test_no_public_class_name_stands_twice():
     places = defaultdict(list)
     for path in FILES:
