@@ -1,4 +1,4 @@
-"""One warp's lanes over the sectors or banks that they touch, and which of its lanes were active when."""
+"""Draws the sectors or banks that one warp's lanes access, and which of its lanes are active when."""
 
 from matplotlib.collections import PolyCollection
 

@@ -1,4 +1,4 @@
-"""Where a point on a plot comes from, told by its shape: no two kinds of evidence share a marker."""
+"""The marker of a point shows where it comes from: each kind of evidence has its own."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ MARKERS = {
     "published": {"marker": "^", "color": PALETTE["gold"], "markerfacecolor": PALETTE["gold"]},
     "yours": {"marker": "D", "color": PALETTE["purple"], "markerfacecolor": PALETTE["purple"]},
 }
-# What the engine counted: a mark of its own, and no kind of `Time`.
+# The marker of counts by the engine, which are not a kind of `Time`.
 COUNTED = {"marker": "X", "color": INK, "markerfacecolor": INK}
 MEANING = {
     "live": "live: measured on this machine, now",
@@ -48,7 +48,7 @@ class Time:
 def times(rows, budget=None, budget_label="", nothing="not recorded yet"):
     """Return a matplotlib figure with one row a `Time`, on a logarithmic axis.
 
-    budget: seconds; draws a line to stay left of, with the words `budget_label`. nothing: of missing rows.
+    budget: seconds; draws a line to stay left of, labelled `budget_label`. nothing: the text of missing rows.
     """
     known = [row.seconds for row in rows if row.seconds is not None] + ([budget] if budget else [])
     missing = [row.label for row in rows if row.kind == "missing"]
@@ -83,7 +83,7 @@ def times(rows, budget=None, budget_label="", nothing="not recorded yet"):
 
 
 def with_missing(ax, handles, words, missing, why="not recorded yet"):
-    """`handles` and `words` of a legend with one line more, which says of what there is no number."""
+    """`handles` and `words` of a legend with one more line, which lists what has no number yet."""
     if not missing:
         return handles, words
     nothing = ax.plot([], [], linestyle="none")
@@ -91,13 +91,13 @@ def with_missing(ax, handles, words, missing, why="not recorded yet"):
 
 
 def duration(seconds):
-    """Return seconds with the unit that a person would use: 0.0042 is "4.2 ms"."""
+    """Seconds as text with a suitable unit: 0.0042 is "4.2 ms"."""
     unit, size = next(((unit, size) for unit, size in UNITS if seconds >= size * 0.9995), UNITS[-1])
     return f"{_three(seconds / size)} {unit}"
 
 
 def _ticks(low, high):
-    """The units that a person knows; on a short axis every power of ten up to a second as well."""
+    """Ticks at familiar units; on a short axis also at every power of ten up to a second."""
     whole = [size for _, size in reversed(UNITS) if low < size < high]
     if len(whole) >= 3:
         return whole

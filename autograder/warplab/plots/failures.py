@@ -1,7 +1,7 @@
 """Failures as pictures: values beside what was expected, a device's engines, messages between ranks.
 
-Each is an SVG in the page's own text colour, light or dark, made of numbers alone: no script, no style sheet,
-and of names only those of the course, escaped. They are 360 wide, so that a phone shows them as they are.
+Each is an SVG in the page's own text colour, light or dark. It contains no script, no style sheet and no
+untrusted text, only numbers and escaped names of the course. It is 360 pixels wide, to fit a phone.
 """
 
 from html import escape
@@ -17,7 +17,7 @@ STREAMS = ("blue", "orange", "green", "purple", "gold", "grey")
 
 
 def svg_of(drawing):
-    """(picture, what it shows as a sentence) of a drawing, a dict of warplab.tasks.drawn."""
+    """(SVG, its description in a sentence) of a drawing, a dict of warplab.tasks.drawn."""
     return {"values": _values, "engines": _engines, "messages": _messages}[drawing["kind"]](drawing)
 
 
@@ -61,7 +61,7 @@ def _values(drawing):
 
 
 def _curve(drawing, alt):
-    """A row of numbers: what was expected as steps, what came as dots."""
+    """A one-dimensional result as a curve: the expected values as steps, the computed ones as dots."""
     curve, wrong = drawing["curve"], drawing["wrong"][0]
     left, top, tall = 62, 20, 96
     wide = (WIDTH - left - 3) / len(wrong)
@@ -96,7 +96,7 @@ def _lines(drawing):
 
 
 def _runs(rows, wanted):
-    """SVG path along all cells with a wanted shade, side by side in one piece."""
+    """An SVG path of all cells with a wanted shade; neighbours in a row are joined."""
     path = []
     for y, row in enumerate(rows):
         x = 0
@@ -111,7 +111,7 @@ def _runs(rows, wanted):
 
 
 def _cells(rows, left, top, wide, tall, colour):
-    """Every shade of `rows` as one path. colour(shade) -> the attributes of its colour, or None."""
+    """One path for each shade in `rows`. colour(shade) -> SVG attributes of its colour, or None."""
     paths = [
         f'<path {colour(shade)} d="{_runs(rows, shade)}"/>'
         for shade in sorted({shade for row in rows for shade in row})
@@ -139,7 +139,7 @@ def _map(rows, left, top, wide, tall):
 
 
 def _edges(drawing, left, top, wide, tall):
-    """Lines where one block of threads ends and the next begins, unless they would cover the picture."""
+    """Lines between the areas of thread blocks, unless there are too many of them."""
     lines, shape = [], drawing["shape"]
     if not drawing["block"]:
         return []
@@ -211,7 +211,7 @@ def _messages(drawing):
         alone["send" if got is None else "receive"] += 1
         time = sent if got is None else got
         y = top + step * place[time]
-        # a part of the way that ends between two ranks, as half of the way from 2 to 0 would not
+        # a fraction of the way that ends between two ranks; half of the way from 2 to 0 would end on rank 1
         ends = (a, y, a + 0.6 * (b - a), y) if got is None else (b - 0.6 * (b - a), y, b, y)
         body.append(_line(*ends, f'stroke="{PALETTE["orange"]}" stroke-width="2" stroke-dasharray="4 3"'))
         body.append(_dot(a if got is None else b, y, PALETTE["orange"]))

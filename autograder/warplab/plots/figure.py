@@ -1,6 +1,4 @@
-"""Figures that belong to the page they are on: inline SVG in the page's own ink,
-readable aloud and on a phone.
-"""
+"""Figures as inline SVG in the page's text colour, with alt text, and readable on a phone."""
 
 import base64
 import hashlib
@@ -25,7 +23,7 @@ PAGE_BACKGROUND = "var(--pst-color-background, var(--jp-layout-color0, Canvas))"
 PAGE_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 CODE_FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 REFERENCE = re.compile(r"url\(#([^)]+)\)")
-NARROW_ON_A_PHONE = (  # the book's own style sheet goes by the column; a notebook has none
+NARROW_ON_A_PHONE = (  # for notebooks; the book's style sheet has its own rule
     "<style>@media (max-width: 600px) { svg.wide:has(+ svg.narrow) { display: none !important } "
     "svg.wide + svg.narrow { display: block !important } }</style>"
 )
@@ -35,16 +33,15 @@ ElementTree.register_namespace("", SVG)
 
 
 class Figure:
-    """A finished figure. A notebook shows it as `<figure>` with inline SVG; `save`
-    writes it for use elsewhere.
+    """A finished figure, shown in a notebook as `<figure>` with inline SVG; `save` writes it to a file.
 
-    narrow: the same for a phone (warplab.plots.responsive), hidden where the wide one has room; name: what
-    pages call it; evidence: where its numbers come from, keys of MARKERS or "theory".
+    narrow: the drawing for a phone (warplab.plots.responsive), hidden where the wide one fits. name: for
+    references. evidence: where its numbers come from, keys of MARKERS or "theory".
     """
 
     def __init__(self, drawing, body, alt, caption):
         self.drawing, self.body, self.alt, self.caption = drawing, body, alt, caption
-        self.data = {}  # what a script of the page may want to know of it: name to text, written as data-name
+        self.data = {}  # {name: text} for scripts of the page, written as attributes data-name
         self.narrow: Figure | None = None
         self.name, self.evidence = "", ()
 
@@ -66,8 +63,9 @@ class Figure:
         return f"Figure: {self.caption or self.alt}"
 
     def save(self, path):
-        """Write the figure as .svg (follows the viewer's theme) or, if matplotlib drew
-        it, .png (for a light page), by the suffix of `path`.
+        """Write the figure as .svg, which follows the viewer's theme, or .png for a light page.
+
+        The suffix of `path` decides; only a figure drawn by matplotlib can become .png.
         """
         path = Path(path)
         kinds = [
@@ -89,8 +87,8 @@ class Figure:
 def show(figure, alt, caption=None, evidence=()):
     """Return the matplotlib `figure` as a `Figure` that follows the page's light or dark theme.
 
-    alt: what a reader who cannot see it needs to know; ValueError when blank. caption:
-    the finding, one sentence. evidence: where its numbers come from, as in `Figure`.
+    alt: the alt text; a blank one raises ValueError. caption: the finding, in one sentence. evidence: as in
+    `Figure`.
     """
     _require_alt(alt)
     if on_phone():
@@ -101,8 +99,8 @@ def show(figure, alt, caption=None, evidence=()):
 
 
 def _fold(figure):
-    """Break titles and the words along the axes where they are longer than the axes of a phone's drawing."""
-    figure.draw_without_rendering()  # which gives the axes their places
+    """Wrap titles and axis labels that are longer than the axes of a phone's drawing."""
+    figure.draw_without_rendering()  # computes the positions of the axes
     for ax in figure.axes:
         box = ax.get_position()
         width, height = figure.get_figwidth() * box.width, figure.get_figheight() * box.height
@@ -112,8 +110,8 @@ def _fold(figure):
 
 
 def axes_place(ax):
-    """Where a page's script finds the axes of a figure that has been drawn: limits in data,
-    box [left, bottom, width, height] as shares of the figure.
+    """The position of a drawn figure's axes, as JSON for a page's script: data limits, and the box [left,
+    bottom, width, height] as fractions of the figure.
     """
     box = [round(share, 5) for share in ax.get_position().bounds]
     return {"x": list(ax.get_xlim()), "y": list(ax.get_ylim()), "box": box}
@@ -138,7 +136,7 @@ def picture(image, alt, caption=None, zoom=1):
 
 
 def to_svg(figure, alt):
-    """Return `figure` as SVG for a page: themed, labelled with `alt`, the same bytes for the same drawing."""
+    """Return `figure` as SVG for a page: themed, labelled with `alt`, and deterministic."""
     file = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "warplab"}):
         figure.savefig(file, format="svg", transparent=True, metadata=NO_METADATA)
@@ -159,7 +157,7 @@ def _themed(value):
 
 
 def _own_ids(root, alt):
-    """Keep only ids that something refers to, and make them this figure's own: a page has many figures."""
+    """Remove unreferenced ids, and make the others unique to this figure, as a page has many figures."""
     drawn = alt + ElementTree.tostring(root, encoding="unicode")
     prefix = "w" + hashlib.sha256(drawn.encode()).hexdigest()[:10]
     used = {name for e in root.iter() for v in e.attrib.values() for name in REFERENCE.findall(v)}
@@ -178,7 +176,7 @@ def _own_ids(root, alt):
 
 
 def _frame(root, alt):
-    """Make the root scale down to a phone and give it a name that is read aloud."""
+    """Make the root element scale down on a phone, and give it `alt` as its accessible name."""
     prefix = root.get("id")
     width = float(root.get("width").removesuffix("pt")) * 4 / 3  # points to CSS pixels
     root.attrib.pop("height")
@@ -198,7 +196,7 @@ def _frame(root, alt):
 
 
 def _standalone(body):
-    """The same SVG as a file: no page lends it a text colour, so it brings one for each theme."""
+    """The SVG as a stand-alone file, with text colours of its own for light and dark themes."""
     theme = "<style>svg{color:#1f2328}@media(prefers-color-scheme:dark){svg{color:#e6edf3}}</style>"
     return '<?xml version="1.0" encoding="utf-8"?>\n' + body.replace(">", ">" + theme, 1)
 

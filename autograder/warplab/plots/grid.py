@@ -1,4 +1,4 @@
-"""A launch as tiles over an image: which thread has which pixel, and which threads have none."""
+"""Draws a launch as tiles over an image: which thread has which pixel, and which threads have none."""
 
 import numpy as np
 from matplotlib.patches import Rectangle

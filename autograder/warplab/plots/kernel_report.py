@@ -1,9 +1,9 @@
-"""``report(kernel[grid, block], *args)``: a launch as Nsight Compute's details page shows one, from counts.
+"""``report(kernel[grid, block], *args)``: a page about a launch, like Nsight Compute's details page.
 
-Bounds where Nsight Compute has throughputs, counts of PTX where it has counters, what is estimated of the
-machine code that it counts, a model where it has hit rates, each marked as what it is; no times. Names and
-the order of sections are Nsight Compute's (kernel_report.yml); the findings, which it has in its sections,
-stand together before them. What it measured on a GPU can stand beside all this.
+It has bounds instead of throughputs, counts of PTX and estimates of machine code instead of counters, and the
+cache model's hit rates, each marked as such; it has no times. Names and order of sections are those of Nsight
+Compute (kernel_report.yml); findings come first, all together. Values that Nsight Compute measured on a GPU
+can be shown beside ours.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ SECTIONS = specs.load(Path(__file__).with_name("kernel_report.yml"))
 
 @dataclass(frozen=True)
 class KernelReport(KernelRules):
-    """A launch for a reader: ``print(report)``, in a notebook a page, ``save(path)`` the page alone.
+    """The report of a launch: as text by ``print(report)``, as a page in a notebook or by ``save(path)``.
 
-    ``findings``: what the rules found, as data: rule, line, sentence and what to change. ``measured``: what
-    Nsight Compute printed, with units, by metric. ``text``: the kernel's lines where no file holds them.
+    ``findings``: the rules' findings as data (KernelFinding). ``measured``: {metric: value with unit} from
+    Nsight Compute. ``text``: the kernel's source if it is not in a file.
     """
 
     measured: dict[str, str]
     text: list[str]
 
     def rows(self, section: str) -> list[tuple[str, str, str, str, str]]:
-        """(label, our value, how it is known, metric, what was measured) of one section's table.
+        """[(label, our value, how it is known, metric, measured value)] of one section's table.
 
-        Left out are memories that the kernel does not use, and what is unknown on both sides.
+        Memories that the kernel does not use and rows without any value are left out.
         """
         rows, p = [], self.profile
         more, atomics = {"ncu": p.ncu(), **vars(self)}, p.global_atomic.sectors
@@ -59,7 +59,7 @@ class KernelReport(KernelRules):
 
     @cached_property
     def made(self) -> dict[str, str]:
-        """By metric, what is estimated of the machine code, which Nsight Compute counts. Never graded."""
+        """{metric: estimate for the machine code}, which Nsight Compute counts. Never graded."""
         p, found = self.profile, {}
         if p.machine is None:
             return {}
@@ -77,10 +77,10 @@ class KernelReport(KernelRules):
 
     @cached_property
     def estimates(self) -> list[tuple[str, str, float]]:
-        """(what, of how much, seconds): estimates beside the bounds, which bound nothing.
+        """[(what, amount, seconds)]: estimated times that are not lower bounds.
 
-        Four instructions a clock and SM, one a scheduler (CUDA C++ Programming Guide); L2 for the sectors
-        that the model of the caches sends there.
+        For instructions: four a clock and SM, one a scheduler (CUDA C++ Programming Guide). For L2: the
+        sectors that the cache model sends there.
         """
         spec, p, found = self.device, self.profile, []
         busy = min(1, self.residency.blocks / self.residency.sms)
@@ -95,7 +95,7 @@ class KernelReport(KernelRules):
 
     @property
     def ptx(self) -> dict[tuple[str, int], list[tuple[int, str]]]:
-        """The PTX by (file, line) of the source: (warps that it was issued to, text)."""
+        """{(file, line) of the source: [(warps that it was issued to, PTX)]}."""
         program, code = self.profile.program, {}
         for block in program.blocks:
             done = self.profile.execution.get(block.index)
@@ -107,7 +107,7 @@ class KernelReport(KernelRules):
         return code
 
     def save(self, path: str | Path) -> None:
-        """Write the page as one HTML file that needs nothing else."""
+        """Write the page as one self-contained HTML file."""
         Path(path).write_text(self._filled("html", alone=True), encoding="utf-8")
 
     def __str__(self) -> str:
@@ -137,9 +137,9 @@ def report(
     ``launcher``, ``args`` and ``constants`` are those of ``profile``: numba, CUDA C++ or Triton. The kernel
     is compiled for the device's architecture, Triton's for sm_80. Bounds are those of ``warplab.bounds``,
     occupancy that of CUDA's occupancy calculator, a wave as in Nsight Compute's Kernel Profiling Guide.
-    ``ncu_csv``: what ``ncu --csv --page raw --print-units base`` printed of the same kernel; its figures then
-    stand beside ours. Raises what ``profile`` raises, SpecError for a device that is unknown or has no CUDA
-    architecture, ValueError for a file in which ncu says nothing of this kernel.
+    ``ncu_csv``: the output of ``ncu --csv --page raw --print-units base`` for the same kernel, to be shown
+    beside ours. Raises what ``profile`` raises, SpecError for a device that is unknown or has no CUDA
+    architecture, ValueError for an ncu file without this kernel.
     """
     spec = specs.get(device)
     arch = None if is_triton_launch(launcher) else max(spec.arch, OLDEST, key=number_of)
@@ -156,9 +156,9 @@ def report(
 
 
 def read_ncu(path: str | Path, kernel: str) -> dict[str, str]:
-    """The first launch of ``kernel`` in a raw page of ncu's as CSV: {metric: value with its unit}.
+    """{metric: value with unit} of the first launch of ``kernel`` in a CSV file of ncu's raw page.
 
-    Raises ValueError where there is none, FileNotFoundError with the command that makes one.
+    Raises ValueError if it is not in the file, and FileNotFoundError with the command that makes a file.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")

@@ -1,9 +1,8 @@
-"""What a launch's counts say is wrong with it: findings as data and as sentences (kernel_rules.yml), named as
-Nsight Compute names its rules where it has one.
+"""Rules that find performance problems in a launch's counts; kernel_rules.yml has the sentences of findings.
 
-The conditions of Block Size, Small Grid and Tail Effect are those of NVIDIA's rule LaunchConfiguration; for
-want of a measured occupancy a tail counts where waves fill less than 80 % of the rounds that they take. All
-other thresholds are ours.
+Names are those of Nsight Compute's rules where it has one. The conditions of Block Size, Small Grid and Tail
+Effect are those of NVIDIA's rule LaunchConfiguration; without a measured occupancy, a tail is reported if
+waves fill less than 80 % of the rounds that they take. All other thresholds are ours.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ LIMITS = ("warps", "blocks", "registers", "shared memory")
 
 
 class KernelFinding(NamedTuple):
-    """What ``rule`` found: a ``sentence`` with its numbers, and what to ``change``.
+    """A finding of ``rule``: a ``sentence`` with its numbers, and what to ``change``.
 
-    ``line`` is the line of the kernel's own file; 0 where the launch is meant, or a line of another file,
-    which the sentence then names.
+    ``line``: in the kernel's own file; 0 for a finding about the launch, or in another file, which the
+    sentence then names.
     """
 
     rule: str
@@ -42,11 +41,11 @@ class KernelFinding(NamedTuple):
 
 
 class Residency(NamedTuple):
-    """How a launch spreads over a device's SMs: ``blocks`` of ``threads`` on ``sms``.
+    """How a launch of ``blocks`` with ``threads`` occupies a device's ``sms``.
 
-    ``fits``: the blocks of one SM by resource, of which the least is the ``limit``. ``warps``: those of an SM
-    with as many blocks, and ``occupancy`` their share of what it can hold, 0 to 1, in theory. ``wave``: the
-    blocks that run at once; ``waves``: the rounds of them (``launch__waves_per_multiprocessor``).
+    ``fits``: {resource: blocks that fit on an SM}; ``limit``: the scarcest resource. ``warps``: resident on
+    an SM then; ``occupancy``: their share of the maximum, 0 to 1, theoretical. ``wave``: blocks that run at
+    once on the device; ``waves``: how many waves there are (``launch__waves_per_multiprocessor``).
     """
 
     blocks: int
@@ -61,7 +60,7 @@ class Residency(NamedTuple):
 
     @staticmethod
     def of(p: Profile, spec: specs.Spec) -> Residency:
-        """Raises SpecError where the registry does not have the device's SMs or its architecture."""
+        """The Residency of a profiled launch. Raises SpecError if the registry lacks SMs or architecture."""
         limits, sms = Target.of(spec.arch).limits, int(spec["sms"].value)
         blocks, threads = math.prod(p.grid), math.prod(p.block)
         every = dict.fromkeys(LIMITS, limits.max_blocks_per_sm)
@@ -74,9 +73,9 @@ class Residency(NamedTuple):
 
 @dataclass(frozen=True)
 class KernelRules:
-    """One launch on one device and ``findings``, what the rules find in it.
+    """One launch on one device, with the ``findings`` of all rules.
 
-    ``bounds``: None where nothing that was counted has one. ``home``: the kernel's own file.
+    ``bounds``: None if nothing that was counted has one. ``home``: the kernel's own file.
     """
 
     profile: Profile
@@ -94,7 +93,7 @@ class KernelRules:
         return program.file_of(next((i.file for b in program.blocks for i in b.instrs if i.file), 0))
 
     def _found(self, rule: str, at=None, **numbers) -> KernelFinding:
-        """``at``: the LineCounts of a line."""
+        """A KernelFinding of `rule`. at: the LineCounts of a line, or None. numbers: for its sentence."""
         words, line = WORDS[rule], 0
         if at:
             line = at.line if at.file == self.home else 0
@@ -104,12 +103,12 @@ class KernelRules:
         return KernelFinding(rule.partition(",")[0], line, says, change)
 
     def _array(self, c: LineCounts, kind: str) -> str:
-        """ " of x": the argument whose access on a line takes most sectors, in the first warp; or empty."""
+        """ " of x", x the argument whose access on a line takes most sectors in the first warp; or ""."""
         what = (c.line, {"load": "read", "store": "write"}.get(kind, kind), "global")
         mine = [s for s in self.profile.samples if (s.line, s.kind, s.space) == what]
         label = max(mine, key=lambda s: len(s.sectors)).label if mine else ""
         name = label.removeprefix("argument '").partition("'")[0]
-        return f" of {name}" if name.isidentifier() else ""  # C++'s have numbers
+        return f" of {name}" if name.isidentifier() else ""  # arguments of C++ kernels are numbered
 
     def _launch(self) -> Iterator[KernelFinding]:
         w = self.residency
@@ -170,7 +169,7 @@ class KernelRules:
                 yield self._found("Local Memory", c)
 
     def _repeated(self) -> Iterator[KernelFinding]:
-        """The line that asks L1 most, where its values are asked for again and again, and L1 binds."""
+        """The line with most requests to L1, if it loads the same values repeatedly and L1 is the bound."""
         p, b = self.profile, self.bounds
         if b is None or b.binds.level != L1:
             return

@@ -1,6 +1,4 @@
-"""An experiment's evidence in one figure: every origin with its own marker and its
-banner, theory dashed, nothing filled in.
-"""
+"""Draws an experiment's evidence in one figure: each origin with its own marker and banner, theory dashed."""
 
 import itertools
 import json
@@ -20,7 +18,7 @@ from warplab.plots.responsive import COLUMN, PHONE, on_phone, responsive
 from warplab.plots.theme import INK, PALETTE, PAPER, legend, new
 
 COLOURS = list(PALETTE.values())
-# A row for when the colours begin again, a column for each device that was recorded.
+# Marker fillings: a row for each reuse of the colours, a column for each recorded device.
 FILLS = (("full", "none"), ("left", "right"), ("bottom", "top"))
 NOUNS = {"reduce": "sum", "matmul": "product", "transpose": "transpose"}
 UNITS = {"s": (1.0, "time"), "B": (1e9, "GB"), "J": (1.0, "joules")}
@@ -41,7 +39,7 @@ def measured(measurement, alt=None, caption=None):
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
     figure, ax = new(COLUMN, 3.6 + 0.22 * len(names), phone=(PHONE, 3.6 + 0.44 * len(names)))
     taken = [e for e in measurement.evidence if e.kind in ("recorded", "contributed")]
-    mixed = len({(e.kind, e.stale) for e in measurement.evidence}) > 1  # else the caption says it of all
+    mixed = len({(e.kind, e.stale) for e in measurement.evidence}) > 1  # else the caption tells the origin
     for evidence in measurement.evidence:
         device = taken.index(evidence) if evidence in taken else 0
         for series, row in evidence.series().items():
@@ -76,14 +74,14 @@ def measured(measurement, alt=None, caption=None):
     shown = show(figure, alt, text, [e.kind for e in measurement.evidence])
     shown.name = measurement.name
     per = "flops" if flops else "bytes" if rates else "seconds"
-    if points and label in ("TFLOP/s", "GB/s", "time"):  # what the page's own lab can measure too
+    if points and label in ("TFLOP/s", "GB/s", "time"):  # units that the page's own lab measures, too
         place = axes_place(ax) | {"per": per, "unit": unit}
         shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
     return shown
 
 
 def _quantity(points):
-    """(whether rates are drawn, whether of operations, the unit, its name) of the points."""
+    """(whether rates are drawn, whether these are FLOP rates, the factor of the unit, the axis label)."""
     rates = bool(points) and all(p.rate for p in points) and len({bool(p.flops) for p in points}) == 1
     flops = rates and all(p.flops for p in points)
     if rates:
@@ -92,7 +90,7 @@ def _quantity(points):
 
 
 def _draw_series(ax, evidence, number, name, row, values):
-    """One line of points; ``number``: of its colour, and of its device, which says how markers are filled."""
+    """Draw one series. number: (of its colour, of its device, which decides how markers are filled)."""
     label = textwrap.fill(name, 60)
     named = label not in ax.get_legend_handles_labels()[1]
     style = _style(evidence, COLOURS[number[0] % len(COLOURS)], number) | ({"label": label} if named else {})
@@ -100,8 +98,8 @@ def _draw_series(ax, evidence, number, name, row, values):
 
 
 def _name_ends(ax):
-    """Write the names at the ends of their lines instead of in the legend, where each has room: three short
-    names or more, and no other line's end or later point near.
+    """Label lines at their ends instead of in a legend, if there are at least three short names and no label
+    would meet another line.
     """
     lines = [line for line in ax.get_lines() if len(line.get_xydata()) and line.get_label()[0] != "_"]
     ends = [max(map(tuple, line.get_xydata())) for line in lines]
@@ -137,12 +135,12 @@ def _style(evidence, colour, number):
 
 
 def said_of(measurement):
-    """The banners as sentences."""
+    """The banners of a measurement's evidence, as sentences."""
     return " ".join(f"{banner[0].upper()}{banner[1:]}." for banner in measurement.banners)
 
 
 def _ticks(axis, values, words):
-    """Round numbers, fewer of each power of ten the more powers there are, in words that a person uses."""
+    """Set ticks at round numbers, fewer of them the more powers of ten there are. words: formats a number."""
     powers = math.log10(max(values) / min(values))
     finest = (1, 1.5, 2, 3, 5, 7) if powers < 1 else (1, 2, 5)
     subs = finest if powers < 2.5 else (1, 3) if powers < 4 else (1,)
@@ -153,19 +151,19 @@ def _ticks(axis, values, words):
 
 
 def _number(value):
-    """4,096 and 0.25; 16 M from a hundred thousand on."""
+    """A number as text: "4,096", "0.25", and "16 M" from a hundred thousand on."""
     return EngFormatter(sep=" ")(value) if value >= 1e5 else f"{value:,.0f}" if value >= 1e3 else f"{value:g}"
 
 
 def _name(evidence, series):
-    """The series as the legend calls it: of others with device and year, since several measured the same."""
+    """The series' name in the legend; published ones with device and year, as several measured the same."""
     if evidence.kind != "published":
         return in_words(series)
     return f"{series}, {evidence.device.removeprefix('NVIDIA ')}, {evidence.year}"
 
 
 def in_words(series):
-    """The name of a series of ours in the words of the text: reduce_atomic is "atomic sum"."""
+    """The name of a series as the text has it: reduce_atomic is "atomic sum"."""
     said = re.sub(r"^(cuda|course): ", "", series)
     verbs = rf"^({'|'.join(NOUNS)})_(\w+)"
     said = re.sub(verbs, lambda m: f"{m[2].replace('_', '-')} {NOUNS[m[1]]}", said)
@@ -174,8 +172,8 @@ def in_words(series):
 
 
 def _roofs(ax, ours, unit, slope=False):
-    """Theory, dashed: the peaks that the points name, equal ones as one line, and with `slope` what memory
-    allows at so many operations a byte.
+    """Draw the theoretical peaks that the points name as dashed lines, equal ones once; with `slope` also the
+    roof of memory bandwidth over FLOP a byte.
     """
     style = {"color": INK, "linewidth": 1, "linestyle": (0, (4, 3))}
     peaks, devices = {}, list(dict.fromkeys(e.device for e in ours))
@@ -201,15 +199,16 @@ def _roofs(ax, ours, unit, slope=False):
 
 
 def _free_place(points, limit, peaks):
-    """Where a peak's name meets no point and no other peak's line: at its line's end 1 or 0, the right one if
-    both are free, and above it, 1, or below, -1.
+    """A place for a peak's name that meets no point and no other peak's line.
+
+    Returns (1 for the right end of its line or 0 for the left, 1 for above or -1 for below).
     """
     first, last = (math.log(end(p.x for p in points)) for end in (min, max))
     heights = [*(p.rate or p.median for p in points), *peaks]
     away = 0.06 * math.log(max(heights) / min(heights))  # from the line to the middle of the name
 
     def room(place):
-        at = last if place[0] else first  # a name is no wider than two fifths of the axes
+        at = last if place[0] else first  # a name is at most two fifths as wide as the axes
         near = [peak for peak in peaks if peak != limit]
         near += [p.rate or p.median for p in points if abs(math.log(p.x) - at) <= 0.39 * (last - first)]
         return min((abs(math.log(height / limit) - place[1] * away) for height in near), default=away)

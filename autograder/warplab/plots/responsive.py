@@ -1,8 +1,7 @@
-"""One function, two drawings: for a column of the book, and for a phone.
+"""Draws each figure twice: for a column of the book, and for a phone.
 
-A drawing that is only scaled down has letters that nobody can read on a phone. So a figure's function is
-called twice; `new` asks here which of the two it draws for, and a function whose layout must differ asks
-`on_phone()` itself.
+Text in a drawing that is only scaled down is too small on a phone. So a figure's function is called twice.
+`new` chooses the size for the present call, and a function whose layout must differ asks `on_phone()`.
 """
 
 import functools
@@ -13,15 +12,15 @@ _phone = ContextVar("phone", default=False)
 
 
 def on_phone() -> bool:
-    """Whether the drawing that is being made is the narrow one."""
+    """Whether the present call draws for a phone."""
     return _phone.get()
 
 
 def responsive(draw):
-    """Have `draw`, a function that returns a Figure, draw it a second time for a phone.
+    """Decorator of a function that returns a Figure: calls it a second time for a phone.
 
-    The figure takes the function's name, by which a page can refer to it. Arguments are used twice: no
-    generators.
+    The figure gets the function's name, by which pages refer to it. Arguments must not be generators, as they
+    are used twice.
     """
 
     @functools.wraps(draw)

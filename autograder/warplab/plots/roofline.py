@@ -1,8 +1,7 @@
-"""Kernels under a machine's roofs, one for each level of memory: the most that a data sheet allows at so many
-operations a byte. Theory, never a measured speed.
+"""Draws a roofline with a roof for each level of memory: FLOP/s that a data sheet allows over FLOP a byte.
 
-After Yang and others, "Hierarchical Roofline analysis for GPUs" (2020): a kernel has an intensity at each
-level, and the level whose roof is lowest there binds.
+It shows theory, never measured speeds. After Yang and others, "Hierarchical Roofline analysis for GPUs"
+(2020): a kernel has an intensity at each level, and the level whose roof is lowest there is its bound.
 """
 
 import math
@@ -29,19 +28,19 @@ LETTERS = 19  # of a name that a phone has room for beside the plot
 def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     """Draw how fast a registry device lets kernels be: min(peak, intensity x bandwidth) over their levels.
 
-    kernels: {name: a profile, or a pair (FLOP, bytes of the device's memory)}. A profile has a dot at L1 and
-    at the device's memory, from its counts, and one at L2, hollow where the model of the caches says it.
-    peak: the device's fact for the flat part. Raises ValueError for what does no arithmetic or moves nothing.
+    kernels: {name: a profile, or a pair (FLOP, bytes of the device's memory)}. A profile gets a dot at L1 and
+    at device memory, from its counts, and one at L2, which is hollow if it comes from the cache model.
+    peak: the device's fact for the flat part. Raises ValueError for a kernel without FLOP or memory traffic.
     """
     spec = specs.get(device)
     memory = memory_of(spec)
     counted = any(not isinstance(kernel, tuple) for kernel in kernels.values())
-    # a pair has no dot at the other levels, and a roof above no dot says nothing
+    # a pair has a dot at device memory only, so other roofs are not drawn
     facts = {L1: "l1_bandwidth", L2: "l2_bandwidth"} if counted else {}
     facts |= {memory: "memory_bandwidth"}
     slopes = {level: spec[fact] for level, fact in facts.items() if fact in spec}
     top, roofs = spec[peak], dict(slopes)
-    if counted and L2 not in slopes and "l2_measured" in spec:  # no limit: it is drawn, and bounds nothing
+    if counted and L2 not in slopes and "l2_measured" in spec:  # measured, so drawn but not a bound
         roofs = {L1: slopes[L1], L2: spec["l2_measured"], memory: slopes[memory]}
     rails = {name: _intensities(name, kernel, device, roofs) for name, kernel in kernels.items()}
     heights = {}
@@ -75,9 +74,9 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
 
 
 def _draw_rail(ax, kernel, rail, height, colours, named):
-    """A kernel: a dot at each level, in its roof's colour, on a line as high as the lowest of its roofs.
+    """Draw a kernel: a dot for each level, in its roof's colour, at the height of its lowest roof.
 
-    named: say above each dot which level it is.
+    named: label each dot with its level.
     """
     ax.plot([min(rail.values()), max(rail.values())], [height] * 2, color=INK, alpha=0.3, linewidth=1.2)
     by_hand = isinstance(kernel, tuple)
@@ -92,7 +91,7 @@ def _draw_rail(ax, kernel, rail, height, colours, named):
 
 
 def _intensities(name, kernel, device, roofs) -> dict[str, float]:
-    """FLOP a byte at each level that has a roof."""
+    """{level: FLOP a byte} of a kernel, for the levels that have a roof."""
     if isinstance(kernel, tuple):
         flop, amounts = kernel[0], {[*roofs][-1]: kernel[1]}
     else:
@@ -109,7 +108,7 @@ def _intensities(name, kernel, device, roofs) -> dict[str, float]:
 
 
 def _name_rails(ax, rails, heights):
-    """The kernels' names right of the plot, at their rails' heights or a line off where they would touch."""
+    """Write the kernels' names right of the plot at the heights of their dots, moved apart if they touch."""
     floor, ceiling = ax.get_ylim()
     scale, end = (HEIGHT - 1.3) / math.log(ceiling / floor), ax.get_xlim()[1]
     places = spread([scale * math.log(heights[name] / floor) for name in rails], LINE)
@@ -121,10 +120,7 @@ def _name_rails(ax, rails, heights):
 
 
 def spread(places, apart):
-    """The places, moved as little as a sweep from below does, until each is `apart` from the next.
-
-    They keep their order.
-    """
+    """The places moved apart, in order, by a sweep from below until neighbours differ by `apart`."""
     order = sorted(range(len(places)), key=lambda i: places[i])
     moved = list(places)
     for before, after in zip(order, order[1:], strict=False):

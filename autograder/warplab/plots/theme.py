@@ -1,6 +1,4 @@
-"""One look for every figure: colours that hold on a white page and on a dark one, and
-type that a phone can show.
-"""
+"""The style of all figures: colours for light and dark pages, and font sizes that are readable on a phone."""
 
 import textwrap
 from typing import Any
@@ -12,8 +10,8 @@ from matplotlib.figure import Figure as MplFigure
 from warplab.plots.palette import PALETTE
 from warplab.plots.responsive import COLUMN, PHONE, on_phone
 
-# Two stand-ins. On paper they are what they look like; `figure.to_svg` turns exactly these two
-# into the page's own text colour and background, so pick PALETTE, never "black" or "white".
+# `figure.to_svg` replaces exactly these two colours by the page's text and background colours. So use them or
+# PALETTE, never "black" or "white".
 INK = "#17181a"
 PAPER = "#fefefd"
 
@@ -51,10 +49,9 @@ STYLE = {
 def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options) -> tuple[Any, Any]:
     """Return `(figure, axes)` in the course's style, transparent, `width` x `height` inches.
 
-    phone: the size of the narrow drawing, (width, height); without it the height stays and the width is at
-    most PHONE, and two plots side by side come to stand one above the other. `axes` is one Axes, or an array
-    of them when there are several; `options` go to `Figure.subplots`. Also sets matplotlib's defaults, since
-    text and lines that are added later read them.
+    phone: (width, height) of the drawing for a phone; by default the width is at most PHONE and plots side by
+    side are put one above the other. `axes` is one Axes, or an array of several; `options` go to
+    `Figure.subplots`. Also sets matplotlib's defaults, which text and lines added later use.
     """
     matplotlib.rcParams.update(STYLE)  # pyright: ignore[reportCallIssue, reportArgumentType] - its stubs name each key
     if on_phone():
@@ -70,8 +67,9 @@ def new(width=COLUMN, height=3.2, *, phone=None, columns=1, rows=1, **options) -
 
 
 def legend(figure, handles=None, labels=None, inside=None, **options):
-    """A legend below the axes, in as many columns as the drawing has room for; without `handles` of all that
-    the axes name. inside: a corner of the axes, as in "upper left", where there is room but for a phone.
+    """Add a legend below the axes, in as many columns as fit. handles: default all labelled artists.
+
+    inside: a corner of the axes such as "upper left", used instead except on a phone.
     """
     if inside and not on_phone():
         figure.axes[0].legend(loc=inside, **options)

@@ -1,7 +1,7 @@
-"""``timeline(run)``: what host and device did when, in rows as Nsight Systems draws them, the gaps named.
+"""``timeline(run)``: draws what host and device did, in rows like Nsight Systems, with the gaps named.
 
-"Utilisation", as nvidia-smi reports it, is the share of time in which some kernel runs. The last row shows
-that share, and as its height the share of the SMs that those kernels used, where that is known.
+"Utilisation", as nvidia-smi reports it, is the share of time in which any kernel runs. The last row shows
+this, with the share of SMs that the kernels used as its height, where that is known.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from warplab.timing.bench import seconds
 COLOURS = {"call": "grey", "wait": "gold", "copy in": "blue", "kernel": "green", "copy out": "purple"}
 KINDS = {"in": "copy in", "out": "copy out", "compute": "kernel", "HtoD": "copy in", "DtoH": "copy out"}
 KINDS |= {"kernel": "kernel", "gpu_memset": "kernel", "cpu_op": "call", "cuda_runtime": "call"}
-KINDS |= {"call": "call", "wait": "wait"}  # what a virtual device and a trace call things
+KINDS |= {"call": "call", "wait": "wait"}  # {name in a virtual device or trace: kind}
 
 
 class TimelineBar(NamedTuple):
-    """Something that took from ``start`` to ``end``, in seconds. ``kind`` is a key of COLOURS.
+    """An activity from ``start`` to ``end``, in seconds. ``kind``: a key of COLOURS.
 
-    ``row``: the number of a stream, or the name of a thread of the host. ``used``: a kernel's blocks for each
-    SM, from 1 on all SMs; None where that is not known.
+    ``row``: the number of a stream, or the name of a host thread. ``used``: a kernel's blocks per SM, 1 or
+    more if it uses all SMs; None if not known.
     """
 
     row: int | str
@@ -43,10 +43,9 @@ class TimelineBar(NamedTuple):
 def timeline(run, uses: float | None = None, caption: str | None = None) -> Figure:
     """Draw a run: a ``VirtualDevice``, a ``torch.profiler.profile`` that has ended, or the path of its trace.
 
-    ``uses``: blocks for each SM of a kernel, blocks / SMs, from 1 on all that there is; a trace of CUDA
-    kernels has its own. Times are virtual, or the profiler's. Of a virtual device the first operations and
-    calls are drawn, MAX_SPANS of each. Raises ValueError where nothing took time, TypeError for
-    anything else.
+    ``uses``: blocks per SM of each kernel, 1 or more if they use all SMs; a trace of CUDA kernels has its own
+    values. Times are virtual, or the profiler's. Of a virtual device the first MAX_SPANS operations and calls
+    are drawn. Raises ValueError if nothing took time, TypeError for other objects.
     """
     if isinstance(run, VirtualDevice):
         done = [*run.host_spans, *run.spans]
@@ -66,7 +65,7 @@ def timeline(run, uses: float | None = None, caption: str | None = None) -> Figu
 
 
 def of_trace(events: list[dict], uses: float | None = None) -> list[TimelineBar]:
-    """What torch's profiler wrote: of each thread the outermost operators and calls, and what streams did."""
+    """The bars of a trace of torch's profiler: outermost operators and calls of threads, work in streams."""
     some = [e for e in events if e.get("cat") in (*KINDS, "gpu_memcpy") and e.get("dur")]
     first, threads, found, until = min((e["ts"] for e in some), default=0), {}, [], Counter()
     for e in sorted(some, key=lambda e: (e["ts"], -e["dur"])):
@@ -74,7 +73,7 @@ def of_trace(events: list[dict], uses: float | None = None) -> list[TimelineBar]
         kind = KINDS.get(e["cat"]) or KINDS.get(name.split()[1], "kernel")  # copies within the device too
         thread = threads.setdefault(e["tid"], f"host {len(threads) + 1}") if kind == "call" else ""
         row = thread or about.get("stream")
-        if not thread or e["ts"] >= until[row]:  # else it is part of another
+        if not thread or e["ts"] >= until[row]:  # else it is inside another operator
             until[row] = e["ts"] + e["dur"]
             start, end = 1e-6 * (e["ts"] - first), 1e-6 * (until[row] - first)
             found.append(TimelineBar(row, kind, name, start, end, about.get("blocks per SM", uses)))
@@ -82,7 +81,7 @@ def of_trace(events: list[dict], uses: float | None = None) -> list[TimelineBar]
 
 
 def gaps(found: list[TimelineBar], kind: str) -> list[TimelineBar]:
-    """The times without anything of ``kind``, named by what ran: copies before calls of the host."""
+    """The gaps without activity of ``kind``, named after what ran then: copies first, then host calls."""
     ran, last = sorted((s.start, s.end) for s in found if s.kind == kind), max(s.end for s in found)
     out, at = [], 0.0
     for start, end in [*ran, (last, last)]:
@@ -97,7 +96,7 @@ def gaps(found: list[TimelineBar], kind: str) -> list[TimelineBar]:
 
 
 def told(found: list[TimelineBar], kind: str) -> str:
-    """How long something of ``kind`` runs, how much of the SMs it uses, and what stands in the gaps."""
+    """In words: how long activities of ``kind`` run, how many SMs they use, and what fills the gaps."""
     whole, waits = max(s.end for s in found), defaultdict(float)
     for gap in gaps(found, kind):
         waits[gap.name] += round((gap.end - gap.start) / whole, 9)

@@ -1,5 +1,4 @@
-"""One request of a warp, in a sentence and as a picture: its lanes above, below them
-the sectors or the banks that they reach.
+"""One memory request of a warp, in a sentence and as a picture: lanes above, the sectors or banks below.
 
 A request is a warplab.simt.counters.watch.Sample. The picture is an SVG in the page's
 own text colour, light or dark, and needs
@@ -12,9 +11,9 @@ from html import escape
 from warplab.plots.palette import PALETTE
 from warplab.plots.responsive import on_phone
 
-WIDTH, LANE = 480, 15  # of the picture, and of a lane or a bank in it
-SHOWN, SHOWN_ON_PHONE = 560, 400  # CSS pixels, where there is room for them; a phone has some 300
-LETTERS, LETTERS_ON_PHONE = 12, 18  # of 480
+WIDTH, LANE = 480, 15  # widths of the picture, and of a lane or bank in it, in units of the SVG
+SHOWN, SHOWN_ON_PHONE = 560, 400  # largest widths in CSS pixels; a phone has some 300
+LETTERS, LETTERS_ON_PHONE = 12, 18  # font sizes in units of the SVG
 LANES_TOP, LANES_END = 34, 46
 BELOW, BELOW_ON_PHONE = 100, 150
 SECTOR_HEIGHT, WORDS_HEIGHT, WORD_HEIGHT = 20, 150, 12
@@ -28,8 +27,9 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
 
 
 def finding(request, array, compared=True):
-    """What the request costs, and what would do if that is less (`compared`): a
-    sentence without its stop. array: the memory's name.
+    """What the request costs, as a sentence without a full stop. array: the memory's name.
+
+    compared: also tell the minimum if it is less.
     """
     lanes = len(request.lanes)
     who = f"{counted(lanes, 'lane')} {VERBS[request.kind]}{'s' if lanes == 1 else ''}"
@@ -41,12 +41,12 @@ def finding(request, array, compared=True):
 
 
 def counted(number, noun):
-    """As "1 lane" and "32 lanes"."""
+    """A number with its noun: "1 lane", "32 lanes"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def svg(request, alt):
-    """The picture, with `alt` for those who cannot see it; on a phone with larger letters, higher."""
+    """The SVG with alt text; in a phone's drawing letters are larger and the picture is higher."""
     size = LETTERS_ON_PHONE if on_phone() else LETTERS
     body, height, told = _banks(request) if request.space == "shared" else _sectors(request)
     lanes = len(request.lanes)
@@ -61,7 +61,7 @@ def svg(request, alt):
     heads = [who, f"one {IN_PTX[request.kind]} of its PTX"]
     heads = heads if on_phone() else [", ".join(heads)]
     foot = textwrap.wrap(told, 46 if on_phone() else 74)
-    top = 1.35 * size * len(heads)  # what stands above the numbers of the lanes
+    top = 1.35 * size * len(heads)  # height of the lines above the lanes' numbers
     numbers = _numbers("lane", LANES_TOP - 4, size)
     if request.space == "shared":
         height += 0.9 * size + 3
@@ -83,7 +83,7 @@ def svg(request, alt):
 
 
 def _sectors(request):
-    """Every sector a box; tinted where it is fetched, filled where its bytes are wanted."""
+    """SVG of the sectors as boxes: tinted if fetched, filled where bytes are requested."""
     touched = request.sectors
     whole = touched[-1] - touched[0] < MOST_IN_A_ROW
     shown = range(touched[0], touched[-1] + 1) if whole else touched
@@ -120,7 +120,7 @@ def _sectors(request):
 
 
 def _runs(wanted):
-    """(first, end) of wanted bytes that lie side by side in one sector."""
+    """[(first, end)] of the runs of requested bytes within one sector."""
     wanted = sorted(wanted)
     starts = [
         b for a, b in zip([None, *wanted], wanted, strict=False) if a is None or b - a > 1 or b % 32 == 0
@@ -134,8 +134,8 @@ def _runs(wanted):
 
 
 def _banks(request):
-    """Under every bank the words that it is asked for, one a wavefront; in another
-    colour those beyond the fewest wavefronts.
+    """SVG of the words requested from each bank, one for each wavefront; those beyond the minimum number of
+    wavefronts have another colour.
     """
     made, fewest = request.cost
     depths = request.depths
@@ -174,12 +174,12 @@ def _line(lane, x):
 
 
 def _below():
-    """Where the sectors or the banks begin."""
+    """The y coordinate at which sectors or banks begin."""
     return BELOW_ON_PHONE if on_phone() else BELOW
 
 
 def _numbers(noun, y, size):
-    """Some lanes' or banks' numbers in the middle of their places, the first with its noun."""
+    """SVG of some lanes' or banks' numbers, centred on them; the first with its noun."""
     rest = [_text(y, str(n), 0.9 * size, n * LANE + LANE / 2) for n in NUMBERED[1:]]
     return [_text(y, f"{noun} {NUMBERED[0]}", 0.9 * size, 0, "start"), *rest]
 

@@ -1,1 +1,1 @@
-"""One module per problem set; importing it registers its tasks (registry.get does so on demand)."""
+"""The tasks: one module for each problem set, which registers its tasks when registry.get() imports it."""

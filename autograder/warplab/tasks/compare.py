@@ -1,4 +1,4 @@
-"""Compare plain arrays against expected values, and derive how far apart they may honestly be."""
+"""Compares arrays with expected values, and derives tolerances from error bounds."""
 
 import re
 
@@ -10,14 +10,14 @@ MAX_DIFFERENTIATED = 4096
 
 
 def sum_tolerance(terms, magnitude, dtype: type[np.floating] = np.float32, slack=2.0):
-    """Largest error that an honest sum of `terms` products may have, element by element.
+    """The largest rounding error that a correct sum of `terms` products can have, element by element.
 
     Formula: slack * (terms + 1) * u * sum(|a| * |b|), with u the unit roundoff (2**-24 for float32). It is
     the bound of Higham, Accuracy and Stability of Numerical Algorithms, section 3.1, and holds for ANY
-    order of summation, with or without fused multiply-add: no correct kernel is refused, and a short sum in
-    float16 is.
+    order of summation, with or without fused multiply-add: no correct kernel is refused, but one that sums
+    in float16 is.
 
-    terms: K, the length of the chain.  magnitude: |A| @ |B| (float64 array, the outputs' shape).
+    terms: K, the length of the sum. magnitude: |A| @ |B| (float64 array, the outputs' shape).
     """
     unit = np.finfo(dtype).eps / 2
     return slack * (terms + 1) * unit * np.asarray(magnitude, dtype=np.float64)
@@ -26,9 +26,9 @@ def sum_tolerance(terms, magnitude, dtype: type[np.floating] = np.float32, slack
 def gradient_check(forward, x, grad_out):
     """(gradient, error bound) of sum(forward(x) * grad_out) by x, by finite differences in float64.
 
-    Central differences with steps h and h / 2, h = 1e-3 * max(1, |x|), extrapolated (Richardson): what the
-    half step still lacks is a third of what the two differ by, and bounds the truncation error; rounding
-    adds at most 4 eps sum(|y| |grad_out|) over the half step, where a change of x reaches y.
+    Central differences with steps h and h / 2, h = 1e-3 * max(1, |x|), extrapolated (Richardson). A third of
+    the difference between the two bounds the truncation error; rounding adds at most
+    4 eps sum(|y| |grad_out|) over the half step, for those y that depend on x.
     forward: float64 array like x -> array like grad_out; called 4 x.size times, so x may have 4,096 elements.
     """
     x, weight = np.array(x, dtype=np.float64), np.asarray(grad_out, dtype=np.float64)
@@ -47,7 +47,7 @@ def gradient_check(forward, x, grad_out):
 
 
 def _central(forward, x, place, step, weight):
-    """(difference quotient, bound of its rounding error) in one coordinate."""
+    """(difference quotient, bound of its rounding error) of one coordinate."""
     ends = []
     for sign in (1, -1):
         moved = x.copy()
@@ -61,7 +61,7 @@ def _central(forward, x, place, step, weight):
 
 
 def far(got, expected, tolerance: float | np.ndarray = 0.0):
-    """Which places differ by more than the tolerance, as in `difference`: a bool array."""
+    """A bool array: which elements differ by more than the tolerance, as in difference()."""
     if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return _far_integers(got, expected, tolerance)
     return _far_reals(got.astype(np.float64), expected.astype(np.float64), tolerance)
@@ -70,16 +70,16 @@ def far(got, expected, tolerance: float | np.ndarray = 0.0):
 def difference(name, got, expected, tolerance=0.0, untouched=None, launch=None):
     """One sentence on how `got` differs from `expected`, or None when it does not.
 
-    got, expected: plain arrays; shapes must match exactly.
+    got, expected: plain arrays; shapes must match exactly. name: of the result.
     tolerance: absolute, a scalar or an array like `expected`.
-    untouched: what the array held before a kernel ran, if one did.
-    launch: its (grid, block), where known, for the names of what is wrong.
-    NaN matches only NaN, and an infinity only the same infinity. Places whose
-    tolerance is infinite are not compared at all.
+    untouched: what the array held before a kernel ran, if one did, to tell elements that were never written.
+    launch: its (grid, block) if known, to describe wrong elements by blocks.
+    NaN matches only NaN, and an infinity only the same infinity. Elements with an infinite tolerance are not
+    compared.
     """
     who = re.sub(r"^`(\w+)\[(\d+)\]`$", r"`\1` of rank \2", f"`{name}`")
     if got.shape != expected.shape:
-        if got.ndim < 2 and expected.ndim == 1:  # a list is no shape to who made it
+        if got.ndim < 2 and expected.ndim == 1:  # lengths are clearer than shapes for a list
             return f"{who} has {_count(got)}, expected {_count(expected)}"
         return f"{who} has shape {_shape(got.shape)}, expected {_shape(expected.shape)}"
     wrong = far(got, expected, tolerance)
@@ -142,7 +142,7 @@ def _shape(shape):
 
 
 def _apart(got, expected):
-    """Both as texts, with as many digits as it takes to tell one from the other."""
+    """Both numbers as texts, with as many digits as are needed to see the difference."""
     for digits in (6, 9, 12, 17):
         texts = [", ".join(_value(n, digits) for n in np.ravel(numbers)) for numbers in (got, expected)]
         if texts[0] != texts[1]:

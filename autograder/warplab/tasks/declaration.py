@@ -1,12 +1,12 @@
-"""What a graded task is: data on both sides of one boundary.
+"""The base classes of graded tasks.
 
     task.cases(seed)                  -> [Case]     inputs only, fresh and random
     the crossing (warplab.crossing)   -> Outcome    the student's code and, for kernels, the executor
     scoring.judge(task, ...)          -> Report     compares, counts, gives points
 
-Cases and outcomes hold JSON values and plain arrays. In a student's notebook all three run in one process
-(warplab.tasks.feedback); when a submission is graded the middle one runs in processes that know no task, no
-expected value and no score.
+Cases and outcomes hold JSON values and plain arrays. In a student's notebook all three steps run in one
+process (warplab.tasks.feedback); when a submission is graded the middle one runs in processes that know no
+task, no expected value and no score.
 """
 
 import importlib.util
@@ -28,49 +28,48 @@ from warplab.tasks.rubric import KINDS, in_rubric, number
 DECLARED = {}
 """{name: task} of all tasks whose modules have been imported."""
 COUNTED = (*EXECUTED, "device", "ranks")
-"""Crossings whose counters are the executor's, or those of the judge's own device or router."""
+"""Crossings whose counters come from the executor, or from the judge's own device or router."""
 HANDED_OVER = 0.2
-"""Elsewhere only the student's own processes see the work, and what they hand over is counted, such as what
-forward keeps for backward: the share of a task that rows may weigh which count it.
+"""The largest share of a task's points for counters of other crossings. There only data handed over is
+counted, such as what forward saves for backward; the work itself happens in the student's own processes.
 """
 
 
 class Task:
-    """Base of every task. A subclass is data first (entry, crossing, arguments, items), then code.
+    """The base of every task. A subclass first declares data (entry, crossing, arguments, items), then code.
 
-    Set by @task: name, points.  To be given by the subclass:
+    Set by @task: name, points. Set by the subclass:
     entry        name of the submission in the student's namespace
-    crossing     how it crosses: a key of warplab.crossing.CROSSINGS
+    crossing     a key of warplab.crossing.CROSSINGS
     arguments    names, in order, that the submission receives: keys of Case.inputs (no other input leaves the
                  judge), for kernels and drivers also of result(), and "device" where the crossing has one
-    returns      function, device, ranks: result name -> kind (see warplab.crossing.arrays.as_array)
-    atomics      whether the work needs atomics. Where it does not, a structure row that counts a memory is
-                 lost to atomics there, and one that counts instructions to all atomics: a plain load or store
-                 does the same, and chapters count those
-    mbarriers    whether its kernels wait at mbarriers. A structure row of another task refuses these: no
-                 counter sees what threads could pass on by them
+    returns      function, device, ranks: {result: kind (see warplab.crossing.arrays.as_array)}
+    atomics      whether the work needs atomics. If not, a structure row that counts traffic of a memory loses
+                 its points for atomics on that memory, and one that counts instructions for any atomics,
+                 since plain loads and stores would do
+    mbarriers    whether its kernels may use mbarriers. Structure rows of other tasks refuse them, since
+                 threads could pass on data by them that no counter sees
     maps         {argument: (input, box, swizzle)}: arguments that are tensor maps of input arrays
-    keeps        what is left of a row's points though the numbers of its runs are right, by what the engine
-                 warned of: "race" in global memory (in shared memory it stops the kernel), or "other": a
-                 barrier that threads leave behind, an exchange without a lane. And what is left at most of
-                 the "task", its timed rows aside, once the engine has found any of these in one of its runs,
-                 or stopped it for a race or an uninitialised value. A task that wants other shares says why
-                 in `not_as_usual`
+    keeps        the share of points kept in spite of a finding of the engine, when results are right: by kind
+                 "race" (in global memory; in shared memory it stops the kernel) or "other" (threads that skip
+                 a barrier, an exchange with a missing lane) for the row concerned; and "task", the largest
+                 share of the whole task, without timed rows, after any of these findings, or after a stop for
+                 a race or an uninitialised value. A task with other shares says why in `not_as_usual`
     needs        a package that the submission needs and that some machines cannot have: "triton". Where the
-                 judge has it not, the rows are ungraded
-    most_s       seconds of computing after which a case is stopped: four times, at least, what its slowest
-                 right answer takes in the corpus
+                 judge lacks it, the rows are ungraded
+    most_s       seconds of computing after which a case is stopped: at least four times the time of the
+                 slowest right answer in the corpus
     items        the rubric
-    domain       {axis: Whole, Values or Choice}: what it may be asked for (warplab.tasks.domain). So many
-                 `corners` of it are drawn for each check; a task without one says why in `no_domain`
-    make_cases(rng) -> [Case]                            cases that the rows ask for, none of them timed
-    fits(place) -> bool                                  whether a place of the domain is affordable
+    domain       {axis: Whole, Values or Choice}: the inputs that are allowed (warplab.tasks.domain). Each
+                 check draws `corners` cases from it; a task without a domain says why in `no_domain`
+    make_cases(rng) -> [Case]                            cases that the rows need, none of them timed
+    fits(place) -> bool                                  whether a place of the domain is small enough
     at(rng, place) -> Case                               the case at a place, with the row that it belongs to
     reference(inputs) -> {result: float64 or integer array}
     device(inputs) -> VirtualDevice                      device: the judge's device for one case
     tolerance(inputs, expected) -> {result: tolerance}   default: exact
     bounds(inputs) -> {item key: Bound}                  structure items
-    Kernels, drivers, vjp and ranks have base classes below, which say what else they need.
+    Kernels, drivers, vjp and ranks have base classes below, with further members.
     """
 
     name = ""
@@ -93,24 +92,24 @@ class Task:
     corners = 5
 
     def cases(self, seed=0):
-        """Inputs for every row but timed ones. The same seed (any int >= 0) gives the same cases."""
+        """The cases of all rows but timed ones. The same seed (any int >= 0) gives the same cases."""
         cases, names = [], set()
         for case in self.make_cases(self._rng(seed)) + self.corner_cases(self._rng(seed, " corners")):
-            if case.name in names:  # two random sizes may agree
+            if case.name in names:  # two random sizes may be equal
                 case = replace(case, name=f"{case.name} ({len(names)})")
             names.add(case.name)
             cases.append(case)
         return cases
 
     def timed_cases(self, seed=0):
-        """Inputs for the timed rows, which only a CUDA device can judge: large, so made only where wanted."""
+        """The cases of the timed rows: large inputs, made only on machines with a CUDA device."""
         return self.make_timed(self._rng(seed, " timed"))
 
     def _rng(self, seed, what=""):
         return np.random.default_rng([seed, zlib.crc32(f"{self.name}{what}".encode())])
 
     def corner_cases(self, rng):
-        """A case for each of some corners of the domain."""
+        """Cases at `corners` places of the domain."""
         cases = []
         for place in places(rng, self.domain, self.corners, self.fits) if self.domain else ():
             case = self.at(rng, place)
@@ -141,20 +140,20 @@ class Task:
         return {}
 
     def expected(self, case):
-        """(reference, tolerance) of a case, worked out once."""
+        """(reference, tolerance) of a case, computed once and cached in the case."""
         if "expected" not in case.memo:
             want = self.reference(case.inputs)
             case.memo["expected"] = want, self.tolerance(case.inputs, want)
         return case.memo["expected"]
 
     def bounds_of(self, case):
-        """bounds() of a case's inputs, worked out once."""
+        """bounds() of a case's inputs, computed once and cached in the case."""
         if "bounds" not in case.memo:
             case.memo["bounds"] = self.bounds(case.inputs)
         return case.memo["bounds"]
 
     def is_judged_here(self):
-        """Whether this machine has what the submission needs."""
+        """Whether this machine has the package in `needs`."""
         return not self.needs or importlib.util.find_spec(self.needs) is not None
 
     def is_timed(self, case):
@@ -162,7 +161,7 @@ class Task:
         return bool(case.item) and self.item(case.item).kind == "time"
 
     def counts_of(self, case):
-        """The counters that the row of this case adds up; none but for a structure row."""
+        """The counters that the row of this case adds up; () unless it is a structure row."""
         if not case.item or self.item(case.item).kind != "structure":
             return ()
         return tuple(self.bounds_of(case)[case.item].counter.split(" + "))
@@ -172,11 +171,11 @@ class Task:
         return next(item for item in self.items if item.key == key)
 
     def points_for(self, rubric=None):
-        """Points of one grade cell: rubric None is all but the timed rows, "time" the timed rows."""
+        """The points of one grade cell: rubric "time" for the timed rows, None for all others."""
         return float(sum(item.points for item in self.items if in_rubric(item.kind, rubric)))
 
     def wrong_result(self, case, outcome):
-        """Why this outcome is not a right result, in one sentence; None when it is right."""
+        """Why an outcome's result is wrong, in one sentence; None when it is right."""
         if outcome is None:
             return "no result came back"
         if outcome.error:
@@ -200,16 +199,16 @@ class Task:
         return None
 
     def compared(self, case):
-        """{result: expected array} of those that the row of this case compares."""
+        """{result: expected array} of the results that the row of this case compares."""
         expected, _ = self.expected(case)
         return {
             name: np.asarray(want) for name, want in expected.items() if not case.only or name in case.only
         }
 
     def needless_atomics(self, bound, counters):
-        """Why atomics lose this structure row, in one sentence; None where they do not.
+        """Why atomics lose this structure row, in one sentence; None where they are allowed or absent.
 
-        One instruction adds for all lanes, one after the other: a count of instructions does not see that.
+        One atomic instruction serialises the lanes of a warp, which a count of instructions does not show.
         """
         for space in () if self.atomics else ("global", "shared"):
             requests = counters.get(f"{space}_atomic.requests", 0)
@@ -221,22 +220,22 @@ class Task:
         return None
 
     def unshared(self, inputs, counters, launch=()):
-        """Why work that few warps do loses a structure row, in one sentence; None where it does not.
+        """Why a structure row is lost because few warps do all the work, in one sentence; else None.
 
         launch: (grid, block) of the student's own plan.
         """
         return None
 
     def untouched(self, name, inputs):
-        """What result `name` holds before the submission runs: None, but for kernels."""
+        """The contents of result `name` before the submission runs; None except for kernels."""
         return None
 
     def instead(self, submission):
-        """What a notebook shows in the place of a check; None, but for warm-ups: check it."""
+        """What a notebook shows instead of checking; None (check it) except for warm-ups."""
         return None
 
     def beside(self, report, submission):
-        """What a notebook shows over the table of a check; None: nothing."""
+        """What a notebook shows above the table of a check; None for nothing."""
         return None
 
     def kind_of(self, name, inputs):
@@ -245,8 +244,8 @@ class Task:
 
 
 COPY = ("torch.clone", "moved")
-"""The yardstick of a kernel that memory limits: a device copy that reads and writes, together, the bytes
-that the task must move. The ratio to it is one over the share of the measured roofline."""
+"""The yardstick of a memory-bound kernel: a device copy that moves as many bytes as the task must (reads plus
+writes). One over the ratio to it is the share of the measured bandwidth."""
 
 
 class KernelTask(Task):
@@ -269,8 +268,8 @@ class KernelTask(Task):
 
     crossing = "kernel"
     yardstick = ()
-    # The busiest warp may issue so many times the instructions of the average one. Of all right answers in
-    # the corpus none has more than 2; one block that does the work of all has as many as there are blocks.
+    # The busiest warp may issue at most so many times the instructions of the average warp. No right answer
+    # in the corpus has more than 2; if one block does the work of all, the ratio is the number of blocks.
     UNEVEN = 3.0
 
     def result(self, inputs):
@@ -283,7 +282,7 @@ class KernelTask(Task):
         return {}
 
     def unshared(self, inputs, counters, launch=()):
-        """The work belongs to all blocks and warps of the launch, not to a few of them."""
+        """Why the row is lost: a few warps of the launch do most of the work. None if they do not."""
         total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
         plan = launch if self.plan_entry else self.plan(inputs)
         if not plan or not total or not busiest:
@@ -306,14 +305,11 @@ class KernelTask(Task):
         )
 
     def yardstick_of(self, case):
-        """What a timed case is compared with."""
+        """The yardstick of a timed case."""
         return self.yardstick[case.item] if type(self.yardstick) is dict else self.yardstick
 
     def yardstick_sets(self, yardstick, sets):
-        """The yardstick's own inputs, for each of several timed cases' inputs.
-
-        A copy needs one set, whose contents do not matter.
-        """
+        """The yardstick's inputs for each of several timed cases; for COPY one set with any contents."""
         if yardstick == COPY:
             return [{"moved": np.zeros((self.must_read(sets[0]) + self.must_write(sets[0])) // 2, np.uint8)}]
         return [{name: inputs[name] for name in yardstick[1:]} for inputs in sets]
@@ -331,15 +327,16 @@ class DriverTask(KernelTask):
     Arrays arrive as handles without values, numbers as they are. Counters are the sums over all launches,
     with "launches" and "allocated_bytes". Needs result(inputs), as a kernel does, and no plan.
 
-    SHARE: in a counted row the busiest warps of all launches may issue so much of all instructions.
+    SHARE: in a structure row, the busiest warps of the launches may issue at most this share of all
+    instructions.
     """
 
     crossing = "driver"
-    most_s = 40  # kernels of Triton, compiled anew for other shapes, take 3 to 8
+    most_s = 40  # compiling Triton kernels for each shape takes 3 to 8
     SHARE = 1.0
 
     def unshared(self, inputs, counters, launch=()):
-        """The work belongs to many warps."""
+        """Why the row is lost: the busiest warps do more than SHARE of the work. None if they do not."""
         total, busiest = (counters.get(name) for name in ("warp_instructions", "busiest_warp_instructions"))
         if not total or not busiest or busiest <= self.SHARE * total:
             return None
@@ -352,13 +349,13 @@ class DriverTask(KernelTask):
 class VjpTask(Task):
     """A task whose submission is a torch.autograd.Function that maps tensors to one tensor `y`.
 
-    Counters: "saved_bytes", of distinct arrays that forward keeps for backward, and "made_bytes", of those
-    that are no input. Both halves run in processes of their own, so that nothing else is kept.
+    Counters: "saved_bytes", of distinct arrays that forward saves for backward, and "made_bytes", of those
+    that are not inputs. Forward and backward run in separate processes, so that nothing else is kept.
     differentiable: arguments whose gradients are compared, as results "grad_<name>". Case.inputs also holds
     "grad_out".
     forward(inputs) -> float64 array     y; the judge differentiates it by finite differences, so keep cases
                                          below 4,096 numbers
-    rounding(inputs) -> {result: array}  how far an honest y and gradients in `dtype` may lie from exact ones
+    rounding(inputs) -> {result: array}  bounds of the rounding errors of y and gradients computed in `dtype`
     """
 
     crossing = "vjp"
@@ -399,14 +396,14 @@ class RanksTask(Task):
     """A task whose submission runs as several ranks, each with torch.distributed's default group open.
 
     Arrays arrive as tensors.
-    sharded: arguments of which rank r gets item r of the list in Case.inputs; the others are the same for all
-    rule: why the submission may not call collectives, as a clause ("this task is to write ..."); barriers
-    stay open
+    sharded: arguments of which rank r gets item r of the list in Case.inputs; others are the same for all
+    rule: why the submission may not call collectives other than barriers, as a clause ("this task is to
+    write ..."); "" where it may
     world(inputs) -> int                                       the number of ranks
     reference_of(rank, inputs) -> {result: array}              what rank `rank` must return
     tolerance_of(rank, inputs, expected) -> {result: limit}    default: exact
     Counters: "ranks.bytes" in all, "ranks.bytes_of_one" (the rank that sends most), "ranks.messages",
-    "ranks.collectives". A collective counts as the ring that would do it (warplab.crossing.router).
+    "ranks.collectives". A collective counts like a ring algorithm (warplab.crossing.router.ring_traffic).
     """
 
     crossing = "ranks"

@@ -1,10 +1,10 @@
-"""What a task may be asked for, said once: its words stand in the statement, and its corners are drawn.
+"""The domain of a task: which inputs are allowed. Statements must mention it; test cases are drawn from it.
 
     domain = {"rows": Whole(), "cols": Whole(multiple=4), "x": Values("float32", PLAIN, "equal", "zeros")}
 
-An axis is one thing that may differ between two cases: a size, a number, what stands in an array, an order.
-places() takes corners of every axis and crosses them; Task.at makes a case of each place. What an axis has in
-`words` must stand in the statement; sizes from 1 on need none, for every set's opening says that once.
+An axis is one thing that may differ between cases: a size, a number, the contents of an array, an order.
+places() combines corners of all axes; Task.at makes a case at each place. A test requires the `words` of each
+axis in the statement; sizes from 1 on need none, as the opening of every set says that once.
 """
 
 import itertools
@@ -13,36 +13,37 @@ from dataclasses import dataclass
 import numpy as np
 
 PLAIN = "plain"
-"""Numbers of ordinary size: what most cases have in their arrays."""
+"""The usual contents of arrays: numbers of ordinary size."""
 BLOCK = 1024
-"""Threads that a block has at most."""
+"""The most threads that a block can have."""
 BEYOND = (257, BLOCK + 1, 65_537)
-"""One more than the tables that people make."""
+"""Sizes just beyond common limits: blocks of 256 threads, the largest block, 16 bits."""
 
 
 class Axis:
-    """One thing that may differ between two cases."""
+    """One thing that may differ between cases."""
 
     @property
     def words(self):
-        """What the statement must say of it: texts."""
+        """Texts that the statement must contain."""
         return ()
 
     @property
     def certain(self):
-        """Those of its corners that every check has."""
+        """The corners that every check includes."""
         return ()
 
     def corners(self, rng):
-        """Its corners, a list; where there are many of a kind, one is drawn."""
+        """A list of its corners (extreme or special values), some of them drawn at random."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Whole(Axis):
-    """A whole number from `least` on, up to `most` if there is such a limit, and a multiple of `multiple`.
+    """A whole number from `least` to `most` (None: no limit) that is a multiple of `multiple`.
 
-    upto: how far a check can afford to go.  says: the statement's words, where they are others.
+    upto: the largest number that a check can afford. says: the words required in the statement, if not the
+    usual ones.
     """
 
     least: int = 1
@@ -66,7 +67,7 @@ class Whole(Axis):
         return (BLOCK + 1,) if self.most is None else ()
 
     def corners(self, rng):
-        """The least, 0, 1, odd, prime, a power of two and one beside it, one beyond usual tables, the top."""
+        """The least, 0, 1, an odd number, a prime, a power of two and its neighbour, BEYOND, the largest."""
         top = (self.upto if self.most is None else min(self.most, self.upto)) // self.multiple
         low = -(-self.least // self.multiple)
         powers = [2**k for k in range(1, 17) if low <= 2**k <= top]
@@ -79,7 +80,7 @@ class Whole(Axis):
 
 @dataclass(frozen=True, init=False)
 class Choice(Axis):
-    """One of several things, such as words that an argument may be. said: the statement has them."""
+    """One of several options, such as strings. said: whether the statement must mention them."""
 
     options: tuple
     said: bool = True
@@ -111,12 +112,12 @@ DRAWERS = {
     "equal, far below -1e9": lambda rng, shape: np.full(shape, -3.3e38),
     "largest": lambda rng, shape: rng.choice([-3.4e38, 3.4e38], shape),
 }
-"""{what stands in an array: (rng, shape) -> float64 array}."""
+"""{kind of contents: function (rng, shape) -> float64 array}."""
 
 
 @dataclass(frozen=True, init=False)
 class Values(Axis):
-    """What stands in an array of `dtype`: some of DRAWERS."""
+    """The contents of an array of `dtype`: one of several kinds, which are keys of DRAWERS."""
 
     dtype: str
     kinds: tuple
@@ -137,15 +138,15 @@ class Values(Axis):
         return [self.kinds[n] for n in rng.permutation(len(self.kinds))]
 
     def draw(self, rng, kind, shape):
-        """An array of that kind."""
+        """A random array with contents of that kind."""
         return np.asarray(DRAWERS[kind](rng, shape), self.dtype)
 
 
 def places(rng, domain, count, fits=lambda place: True):
-    """`count` places, {axis: value} each: every corner as soon as there is room for it, and pairs crossed.
-    Then one more for each that is certain and has not come up.
+    """`count` places, each {axis: value}, that cover all corners and many pairs of corners, if count allows.
 
-    fits: whether a place is affordable and allowed. Where it never is, a place is left out.
+    Then one more place for each `certain` corner not covered yet. fits: whether a place is affordable and
+    allowed; where no place with a corner fits, that is left out.
     """
     corners = {name: axis.corners(rng) for name, axis in domain.items()}
     unseen = {(name, value) for name, values in corners.items() for value in values}

@@ -1,8 +1,8 @@
-"""What is drawn of a failure, as small plain data: from arrays and records that have been checked.
+"""Drawings of a failure, as small plain data, made from validated arrays and records.
 
 A drawing is a dict with its "kind": "values" (got, expected, where they differ), "threads" (what one or two
-threads did), "lanes" (how many are active on the lines that issue most), "engines" (a device's three),
-"messages" (between ranks). warplab.plots.failures and feedback.html.j2 draw it.
+threads did), "lanes" (active lanes on the lines that issue most), "engines" (of a virtual device), "messages"
+(between ranks). warplab.plots.failures and feedback.html.j2 draw them.
 """
 
 import numpy as np
@@ -11,13 +11,13 @@ from warplab.crossing.arrays import NotPlain, as_array
 from warplab.tasks.compare import far
 from warplab.tasks.wrong_places import covering
 
-ROWS, COLUMNS = 24, 36  # cells of a picture, at most; a larger array is shown in fewer
-FEWEST, FEWEST_IN_A_ROW = 16, 6  # places that are worth a picture, and that are worth a curve
-SHADES = "0123456789abcdef"  # of a cell, from the smallest value to the largest; "." is no number
+ROWS, COLUMNS = 24, 36  # most cells of a picture; a larger array is scaled down
+FEWEST, FEWEST_IN_A_ROW = 16, 6  # fewest elements for a picture, for a curve
+SHADES = "0123456789abcdef"  # shade of a cell, from the smallest to the largest value; "." for NaN
 
 
 def drawings(task, case, outcome):
-    """What to draw of one case that is not right, or not cheap enough; () where there is nothing."""
+    """The drawings of one case that is wrong or too costly; () for nothing to draw."""
     found = [{"kind": "threads", "acts": record["acts"]} for record in outcome.findings if record.get("acts")]
     for record in outcome.findings:
         names = ("file", "line", "warps", "threads")
@@ -32,7 +32,7 @@ def drawings(task, case, outcome):
 
 
 def _values(task, case, outcome):
-    """The first result that is wrong, as pictures; [] where it has too few places to be one."""
+    """[drawing] of the first wrong result; [] where it has too few elements."""
     _, tolerance = task.expected(case)
     for name, want in task.compared(case).items():
         try:
@@ -49,7 +49,7 @@ def _values(task, case, outcome):
 
 
 def values(name, got, want, wrong, launch=()):
-    """The drawing of an array with wrong places; None of too few places, or of more than two axes."""
+    """The drawing of an array with wrong elements; None for too few elements or more than two axes."""
     image = got.ndim == 3 and got.shape[2] in (3, 4)
     if not (got.ndim in (1, 2) or image) or got.size < (FEWEST_IN_A_ROW if got.ndim == 1 else FEWEST):
         return None
@@ -84,7 +84,7 @@ def values(name, got, want, wrong, launch=()):
 
 
 def _shrunk(array, grid, take):
-    """The array in grid[0] x grid[1] cells: `take` of what falls into each."""
+    """The array scaled down to grid[0] x grid[1] cells; take: reduces the elements of a cell to one."""
     array = array.astype(float)
     edges = [
         np.linspace(0, size, cells + 1).astype(int) for size, cells in zip(array.shape, grid, strict=True)
@@ -100,13 +100,13 @@ def _shrunk(array, grid, take):
 
 
 def _range(want):
-    """What is black and what is white: the least and the largest number that is expected."""
+    """(least, largest) expected number, which become black and white."""
     finite = want[np.isfinite(want)].astype(float)
     return (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
 
 
 def _levels(row, low, high):
-    """Heights from 0 to 100 in a picture with a quarter of the range above it and below; None: no number."""
+    """Heights 0 to 100 of numbers in a curve, with a quarter of the range above and below; None for NaN."""
     scale = max(abs(low), abs(high)) or 1.0
     row, low, high = row.astype(float) / scale, low / scale, high / scale
     room = (high - low) / 4 or 0.25
@@ -116,7 +116,7 @@ def _levels(row, low, high):
 
 
 def _shaded(array, low, high):
-    """One text a row, a character of SHADES a cell."""
+    """A string for each row, with a character of SHADES for each cell."""
     with np.errstate(all="ignore"):
         share = (array - low) / ((high - low) or 1.0)
         steps = np.clip(np.nan_to_num(share * 15.999, nan=-1.0, posinf=15, neginf=0), -1, 15).astype(int)

@@ -1,8 +1,8 @@
-"""A small launch as a picture: threads as dots, arrays as rows of places, each read and write as a line.
+"""Draws a small launch: threads as dots, arrays as rows of elements, each read and write as a line.
 
-`traced` runs a kernel on the engine and notes which thread touched which place; `picture` draws that, or
-the threads and arrays alone. The run has no checks, so that it comes to its end: what lies behind the end of
-an array is there, and is drawn as outside.
+`traced` runs a kernel on the engine and records which thread accessed which element; `picture` draws that, or
+only threads and arrays. The run has no bounds checks, so that it finishes: there is spare memory behind each
+array, and accesses to it are drawn outside.
 """
 
 import math
@@ -19,17 +19,17 @@ from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.observer import Observer
 
-WIDTH, GUTTER = 360, 50  # of every picture: a phone shows it as it is; and of the names on its left
-SPARE = 4096  # bytes behind each array, which a thread may touch in a picture
+WIDTH, GUTTER = 360, 50  # pixels of a picture (it fits a phone), and of the names on its left
+SPARE = 4096  # bytes of spare memory behind each array
 TEXT, SMALL, FONT = 12.2, 11.8, "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif"
-PLACE, TALL, FALL = 26, 20, 44  # a place at its widest, a row's height, the room of lines
-NARROW = 14  # a place narrower than this has no number in it
-BETWEEN = 6  # pixels between two groups of places, such as rows of an image
+PLACE, TALL, FALL = 26, 20, 44  # pixels: an element at its widest, a row's height, the space for lines
+NARROW = 14  # an element narrower than this is drawn without its number
+BETWEEN = 6  # pixels between two groups of elements, such as rows of an image
 
 
 @dataclass(frozen=True)
 class DrawnTouch:
-    """One thread, of all blocks' threads in a row, at one place of an array (or of its block's table)."""
+    """One access: a thread (numbered over all blocks) at one element of an array or of its shared table."""
 
     thread: int
     block: int
@@ -40,7 +40,7 @@ class DrawnTouch:
 
 @dataclass
 class TouchTracer(Observer):
-    """Observer of a small launch: what each thread touched, each touch once, in order."""
+    """An observer that records the accesses of each thread in order, each once."""
 
     threads: int
     touches: dict = field(default_factory=dict)
@@ -67,7 +67,7 @@ class TouchTracer(Observer):
 
 @dataclass(frozen=True)
 class DrawnRun:
-    """What a launch did: touches in order, {output: its values}, {table: places of it}, and what ended it."""
+    """The result of a launch: touches in order, {output: values}, {shared table: its length}, its error."""
 
     touches: tuple
     values: dict
@@ -75,19 +75,19 @@ class DrawnRun:
     error: str = ""
 
     def writes(self, name, place):
-        """The touches that wrote this place of an output, or added to it, in order."""
+        """The touches that wrote or added to this element of an output, in order."""
         return [t for t in self.touches if (t.name, t.place) == (name, place) and t.kind != "read"]
 
     def wrong(self, name, want):
-        """The places of an output that do not hold what they shall."""
+        """The elements of an output that are wrong."""
         got = self.values[name].ravel()
         return [n for n, value in enumerate(want.ravel()) if not self.writes(name, n) or got[n] != value]
 
 
 def traced(kernel, arguments, buffers, grid, block):
-    """The DrawnRun of a warplab.crossing.orders.Kernel.
+    """Run a warplab.crossing.orders.Kernel; returns its DrawnRun.
 
-    arguments: names of buffers and (dtype, number) pairs, in order. buffers: {name: array or its Poison}.
+    arguments: names of buffers and (dtype, number) pairs, in order. buffers: {name: array or Empty}.
     """
     space, arrays, placed = AddressSpace(), {}, {}
     for name, buffer in buffers.items():
@@ -107,21 +107,21 @@ def traced(kernel, arguments, buffers, grid, block):
     machine, error = Machine(program, space, launch, (seen,), None), ""
     try:
         machine.run()
-    except Exception as problem:  # noqa: BLE001 - whatever stops the kernel: the table under it says so
+    except Exception as problem:  # noqa: BLE001 - whatever stops the kernel; the table below the picture tells it
         error = str(problem)
     tables = {one.name or "table": one.size // (one.itemsize or 4) for one in program.shared_arrays}
     return DrawnRun(tuple(seen.touches), arrays, tables, error)
 
 
 def three(dims):
-    """Three numbers of a launch, for one, two or three."""
+    """Dimensions of a launch extended to three numbers."""
     x, y, z = ([int(n) for n in np.atleast_1d(dims)] + [1, 1])[:3]
     return x, y, z
 
 
 @dataclass
 class DrawnRow:
-    """A row of places or threads: the middle of each, how wide one is, and where lines leave it."""
+    """The layout of a row of elements or threads: centre of each, width of one, y where lines begin."""
 
     middles: list
     wide: float
@@ -129,7 +129,7 @@ class DrawnRow:
     bottom: float
 
     def at(self, place):
-        """The middle of a place; of one before or behind the row, a point just outside it."""
+        """The centre of an element; for one before or behind the row, a point just outside it."""
         if 0 <= place < len(self.middles):
             return self.middles[place]
         past = self.middles[-1] + self.wide * (1 + min(place - len(self.middles), 3) / 2)
@@ -137,7 +137,7 @@ class DrawnRow:
 
 
 def _row(count, group, top):
-    """`count` places, `group` of them side by side, in the middle of the picture, with room behind them."""
+    """The DrawnRow of `count` elements in groups of `group`, centred, with space behind it."""
     gaps = max(-(-count // group) - 1, 0) * BETWEEN
     room = WIDTH - GUTTER - gaps - 14
     wide = min(PLACE, room / count)
@@ -147,13 +147,13 @@ def _row(count, group, top):
 
 
 def picture(scene, run=None):
-    """(SVG, what it shows in sentences) of a Scene and, if it has run, of what its threads did."""
+    """(SVG, description in sentences) of a Scene and, with a run, of its threads' accesses."""
     return _Drawing(scene, run).made()
 
 
 @dataclass(frozen=True)
 class Scene:
-    """What a picture begins with: {input: its values}, {output: what it shall hold}, and the launch."""
+    """What a picture shows without a run: {input: values}, {output: expected values}, and the launch."""
 
     inputs: dict
     outputs: dict
@@ -199,7 +199,7 @@ class _Drawing:
         return _framed(self.body, top + TALL + 17, told), told
 
     def _cells(self, name, shape, top, texts, marked=()):
-        """A name and a row of places with their texts; those that are marked are framed as wrong."""
+        """SVG of a row of elements with its name and their texts; marked ones are framed as wrong."""
         row = _row(len(texts), shape[-1], top)
         self.body.append(_text(0, top + 14, name, anchor="start"))
         for n, (middle, text) in enumerate(zip(row.middles, texts, strict=True)):
@@ -213,7 +213,7 @@ class _Drawing:
         return row
 
     def _threads(self, top):
-        """A circle for each thread, with its threadIdx.x where there is room, and a frame for each block."""
+        """SVG of a circle for each thread, with its threadIdx.x if it fits, and a frame for each block."""
         scene, block = self.scene, math.prod(self.scene.block)
         rows = scene.block[0] if scene.block[1] > 1 and math.prod(scene.grid) == 1 else block
         row = _row(scene.threads, min(rows, 32), top)
@@ -245,7 +245,7 @@ class _Drawing:
         return row
 
     def _lines(self, rows, dots, later, tables):
-        """A line for each touch: into a thread what it reads, out of a thread what it writes."""
+        """SVG of a line for each touch: into the thread for a read, out of it for a write."""
         for t in self.run.touches:
             row, table, output = rows.get(t.name), t.name in tables, t.name in self.scene.outputs
             if row is None or t.thread >= len(dots.middles):
@@ -314,13 +314,13 @@ class _Drawing:
         return f"Thread {name}{several}"
 
     def _all(self, touches, block):
-        """The threads that wrote one place, the last of them by name."""
+        """In words, the threads that wrote one element, the last of them by name."""
         last = self._who(touches[-1], block).replace("Thread", "thread")
         threads = len({touch.thread for touch in touches})
         return last if threads == 1 else f"{threads} threads, last by {last}"
 
     def _twice(self, name, want):
-        """The touches that write the first place to which several threads write; [] where there is none."""
+        """The touches of the first element that several threads write; [] if there is none."""
         made = ([t for t in self.run.writes(name, n) if t.kind == "write"] for n in range(want.size))
         return next((touches for touches in made if len({t.thread for t in touches}) > 1), [])
 
@@ -343,7 +343,7 @@ def _does(touch):
 
 
 def _colour(name):
-    from warplab.plots.palette import PALETTE  # where tests run on a GPU there need be no matplotlib
+    from warplab.plots.palette import PALETTE  # imported here as GPU test machines may lack matplotlib
 
     return PALETTE[name]
 

@@ -1,4 +1,4 @@
-"""A task's visible test cell: `grade` shows the rubric as a table and returns the points."""
+"""What a test cell in a notebook does: `grade` shows the rubric as a table and returns the points."""
 
 import linecache
 import os
@@ -16,11 +16,11 @@ from warplab.tasks.rubric import number, so_many
 
 WORDS = {"full": "full", "partial": "in part", "lost": "lost", "ungraded": "not graded"}
 COLOURS = {"full": progress.EARNED, "partial": "#c98a1b", "lost": "#d1495b", "ungraded": progress.OPEN}
-SUM = re.compile(r"(global|shared)_(read|write|memory)\.")  # of counters that stand beside them
+SUM = re.compile(r"(global|shared)_(read|write|memory)\.")  # counters that are sums of other counters
 UNDRAWN = "What else was found cannot be shown; the points are not touched by that."
 NOTHING = {"acts": [], "lanes": [], "picture": "", "told": ""}  # of a drawing
 TOLD = {"told": UNDRAWN}
-CODE = re.compile("`([^`\n]+)`")  # as a sentence of ours quotes code
+CODE = re.compile("`([^`\n]+)`")  # code quoted in a sentence
 
 
 def grade(name, submission, plan=None, rubric=None):
@@ -44,14 +44,14 @@ def grade(name, submission, plan=None, rubric=None):
 
 
 class Points(float):
-    """What `grade` gives in a notebook: a number, which is not shown once more under the table."""
+    """The number that `grade` returns, which a notebook does not display again under the table."""
 
     def _ipython_display_(self):
-        """Show nothing: the table has said it."""
+        """Show nothing, as the table has the points."""
 
 
 def _is_read_by_a_person():
-    """Whether this is a notebook or IPython, and not nbgrader, which reads the cell's output."""
+    """Whether this is a notebook or IPython, and not nbgrader, which parses the cell's output."""
     try:
         from IPython import get_ipython
     except ImportError:
@@ -59,11 +59,11 @@ def _is_read_by_a_person():
     return get_ipython() is not None and "NBGRADER_EXECUTION" not in os.environ
 
 
-_cards = []  # the display of the latest card of points, which the next one replaces
+_cards = []  # [display handle of the latest card of points], which the next one replaces
 
 
 def _show_card(bar):
-    """Show the points so far under the table; the card under the table before is taken away."""
+    """Show the points so far under the table, and remove the card under the previous table."""
     if not _is_read_by_a_person():
         show(bar)
         return
@@ -75,7 +75,7 @@ def _show_card(bar):
 
 
 def report_on(name, submission, plan=None, rubric=None, seed=0):
-    """The Report that `grade` shows: one grade cell of one task, run in this process."""
+    """Run one grade cell of one task in this process; returns the Report that `grade` shows."""
     task = registry.get(name)
     cases = task.cases(seed) if rubric is None else task.timed_cases(seed) if crossing.can_time() else []
     outcomes = []
@@ -85,16 +85,16 @@ def report_on(name, submission, plan=None, rubric=None, seed=0):
 
 
 def _sources(submission):
-    """{name of a cell or file, without its folder: text}: what Python keeps lines of, the submission too."""
+    """{name of a cell or file, without its folder: text} of all sources in linecache and the submission."""
     if isinstance(getattr(submission, "source", None), str):  # CUDA C++
         return {f"{submission.name}.cu": submission.source}
     code = getattr(getattr(submission, "py_func", submission), "__code__", None)
-    own = [code.co_filename] if code else []  # an object that can be called has no code
+    own = [code.co_filename] if code else []  # a callable object has no __code__
     return {PurePath(file).name: "".join(linecache.getlines(file)) for file in (*linecache.cache, *own)}
 
 
 def _text_of(submission):
-    """All that a person has written for it: the cells that it and the functions that it calls stand in."""
+    """The text of all cells that contain the submission or functions that it calls."""
     if isinstance(getattr(submission, "source", None), str):
         return submission.source
     seen, left, texts = set(), [submission], []
@@ -112,10 +112,10 @@ def _text_of(submission):
 
 
 def drawn_or_told(draw, told):
-    """What draw() makes; where that fails, for whatever reason, `told`.
+    """draw(), or `told` if that raises anything.
 
-    What is shown of a report is made of data that somebody else has sent: a picture that cannot be drawn
-    costs itself, and neither the table nor the points.
+    A report may contain untrusted data from a student's process; a picture that cannot be drawn must cost
+    neither the table nor the points.
     """
     try:
         return draw()
@@ -138,9 +138,9 @@ def show(table):
 
 
 class Table:
-    """A report as an HTML table that inherits the page's colours, or as plain text.
+    """A report as an HTML table in the page's colours, or as plain text.
 
-    again: whether more than one attempt was made; the last hint of three opens only then.
+    again: whether more than one attempt was made; the last of three hints is shown only then.
     """
 
     def __init__(self, report, again=True):
@@ -186,9 +186,9 @@ def _points(line):
 
 
 def _row(line, drawn, again):
-    """What the table shows of one line of the report.
+    """The variables of the template for one line of the report.
 
-    drawn: what has been drawn in this table; the same again is told and not drawn. again: as in Table.
+    drawn: drawings already in this table, which are not repeated. again: as in Table.
     """
     locked = not again and len(line.hints) > 2
     return {
@@ -211,7 +211,7 @@ def _row(line, drawn, again):
 
 
 def _access(access, drawn):
-    """The line of code that costs most, what is wrong there, a warp's request; None if none is to blame."""
+    """The costliest line of code, what is wrong there, and a warp's request; None without such a record."""
     if not access:
         return None
     where, finding, more = _told(access)
@@ -223,9 +223,9 @@ def _access(access, drawn):
 
 
 def _drawing(drawing, drawn):
-    """What the table shows of a drawing; None where it stands there already, or has nothing to show.
+    """The variables of the template for a drawing; None if the table has it already, or it shows nothing.
 
-    {"acts": of a finding's threads, "lanes": of a kernel's lines, "picture" and "told": of any other}
+    {"acts": for a finding's threads, "lanes": for a kernel's lines, "picture" and "told": for other kinds}
     """
     key = repr(drawing)
     if key in drawn:
@@ -244,7 +244,7 @@ def _drawing(drawing, drawn):
 
 
 def _lanes_of(line, most):
-    """A line of a kernel with its bar: as long as its instructions, as full as its lanes are active."""
+    """A kernel's line with its bar: its length shows the instructions, its filling the active lanes."""
     active = line["threads"] / line["warps"]
     told = f"{lanes.counted(line['warps'], 'instruction')}, {active:.3g} of 32 lanes active"
     share, full = 100 * line["warps"] / most, 100 * active / 32
@@ -261,18 +261,18 @@ def _who(act):
 
 
 def _quotations(line):
-    """What the threads of its drawings did, each line of code once."""
+    """The quotations of all acts in a line's drawings, each line of code once."""
     acts = [act for one in line.drawings if one["kind"] == "threads" for act in one["acts"]]
     return list(dict.fromkeys(map(_quotation, acts)))
 
 
 def _quotation(act):
-    """ "line 12: `tile[t] = x[i]`" of what a thread did; "" where the line is not known."""
+    """ "line 12: `tile[t] = x[i]`" for an act of a thread; "" if the line is not known."""
     return f"{_where(act)}: `{act['source']}`" if act.get("source") else ""
 
 
 def _blame(access):
-    """The same as plain text; empty where no line is to blame."""
+    """The costliest line as plain text; "" without such a record."""
     if not access:
         return ""
     where, finding, more = _told(access)
@@ -280,7 +280,7 @@ def _blame(access):
 
 
 def _told(access):
-    """(which line, the finding, the rest) as sentences without markup."""
+    """(the line, the finding, further sentences) about the costliest line, without markup."""
     request = request_of(access)
     finding = lanes.finding(request, request.label, compared=access["wasted"] > 0)
     requests = lanes.counted(access["requests"], "such request")
@@ -296,7 +296,7 @@ def _told(access):
 
 
 def _counters(counters):
-    """Every counter that is not zero and no sum of others, one number a case; None where there is none."""
+    """The table of counters that are neither 0 nor sums of others, a number for each case; None if empty."""
     cases = {name: values for name, values in counters.items() if values}
     counted = dict.fromkeys(key for values in cases.values() for key in values if not SUM.match(key))
     numbers = {

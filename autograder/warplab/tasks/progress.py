@@ -1,8 +1,8 @@
-"""How many points of a problem set a notebook has earned so far: the bar under each table of `grade`.
+"""The points of a problem set that a notebook has earned so far: the bar under each table of `grade`.
 
-What checks gave also goes into a small file beside the notebook, on the machine that it runs on, so that a
-restart of the kernel forgets nothing: it is told apart there, since code may have changed since, and "Run all
-cells" counts everything again. `autograder progress` shows it. Nothing that grades reads it.
+Results of checks are also stored in a small file beside the notebook, so that they survive a restart of the
+kernel. Earlier results are shown separately, since the code may have changed; "Run all cells" checks
+everything again. `autograder progress` shows the file. The grader never reads it.
 """
 
 import contextlib
@@ -23,12 +23,12 @@ FILE = ".progress.json"
 PAUSE = 20 * 60  # seconds without a check that count as a pause
 YEAR = 366 * 24 * 60 * 60.0
 
-_latest = {}  # (task, rubric) -> Report of the last check, which may have earned less than the one before
-_tried = {}  # task -> the texts, as hashes, with which a row of it lost points
+_latest = {}  # {(task, rubric): Report of the last check}, which may be worse than an earlier one
+_tried = {}  # {task: hashes of the code of attempts that lost points}
 
 
 def changed_attempts(report, text):
-    """How many different attempts have lost points in this task, with this one, whose code is `text`."""
+    """How many different attempts at this task have lost points, including this one. text: its code."""
     tried = _tried.setdefault(report.task, set())
     if any(line.state in ("lost", "partial") for line in report.lines):
         tried.add(hash(text))
@@ -36,23 +36,21 @@ def changed_attempts(report, text):
 
 
 def after(report, rubric=None):
-    """Note the report of one grade cell; returns the Bar of its problem set."""
+    """Record the report of one grade cell; returns the Bar of its problem set."""
     _latest[report.task, rubric] = report
     return Bar(report.task.partition("/")[0], _latest, recalled())
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """What one check gave, as the file has it: `score` and `ungraded` as in a Report."""
+    """The result of one check in the file; `score` and `ungraded` as in a Report."""
 
     score: float
     ungraded: float
 
 
 def remember(report, rubric=None):
-    """Note a check in the folder that holds its set's notebook; anywhere else, and where nothing can be
-    written, nothing is noted.
-    """
+    """Store a check's result in the current folder, if that has the set's notebook and can be written to."""
     folder, name = Path(), report.task.partition("/")[0]
     if not any(folder.glob(f"{name}_*.ipynb")):
         return
@@ -71,7 +69,7 @@ def remember(report, rubric=None):
 
 
 def recalled(folder=None):
-    """{(task, rubric): Remembered} of the file in a folder (default: this one), less what is damaged."""
+    """{(task, rubric): Remembered} from the file in a folder (default: this one), without damaged entries."""
     found = {}
     for name, mine in _read(folder or Path()).items():
         for task in registry.names(name):
@@ -84,18 +82,18 @@ def recalled(folder=None):
 
 
 def solved(task):
-    """Whether its check has given all points here, as the file says."""
+    """Whether a check of the task has given all points, according to the file."""
     one = recalled().get((task, None))
     return bool(one) and one.score >= registry.get(task).points_for(None)
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Those of this folder and of the folders in it."""
+    """The progress files in this folder and in its subfolders."""
     return sorted({*folder.glob(FILE), *folder.glob(f"*/{FILE}")})
 
 
 def told_in(folder: Path) -> list[str]:
-    """Of each set with a file in or below a folder its bar, and the minutes from first check to last."""
+    """For each set with a progress file in or below a folder, its bar and the minutes of work, as text."""
     told = []
     for file in files_in(folder):
         known = _read(file.parent)
@@ -109,7 +107,7 @@ def told_in(folder: Path) -> list[str]:
 
 
 def _read(folder):
-    """{set: {"seconds", "last", "checks"}} of the file in a folder; empty where it is missing or damaged."""
+    """{set: {"seconds", "last", "checks"}} from the file in a folder; {} if it is missing or damaged."""
     try:
         known = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return {
@@ -126,16 +124,16 @@ def _read(folder):
 
 
 def _within(number, most):
-    """The number in [0, most] that is nearest; NaN is 0."""
+    """The number clamped to [0, most]; NaN becomes 0."""
     return min(max(0.0, number), most)
 
 
 class Bar:
-    """The points of one problem set as HTML that inherits the page's colours, or as plain text.
+    """The points of one problem set as HTML in the page's colours, or as plain text.
 
-    reports: (task, rubric) -> Report. earlier: the same of what was checked before this kernel started.
-    unchecked: what is said of the rest. Timed rows count in the total; without a CUDA device their points are
-    open, not lost.
+    reports: {(task, rubric): Report}. earlier: the same for checks before this kernel started. unchecked:
+    the words for the rest. Timed rows count in the total; without a CUDA device their points are open, not
+    lost.
     """
 
     def __init__(self, problem_set, reports, earlier=None, unchecked="not checked since the kernel started"):

@@ -1,4 +1,4 @@
-"""Every task by its name. The module of a problem set is imported when one of its tasks is asked for."""
+"""Looks tasks up by name; imports the module of a problem set when one of its tasks is first needed."""
 
 import difflib
 import importlib
@@ -8,7 +8,7 @@ from warplab.tasks.declaration import DECLARED
 
 
 class UnknownName(KeyError):
-    """No task or puzzle has this name; a notebook shows the sentence alone, without a traceback."""
+    """No task or puzzle has this name; a notebook shows only the sentence, without a traceback."""
 
     def __init__(self, kind, name, known):
         near = difflib.get_close_matches(str(name), known, 1)
@@ -23,7 +23,7 @@ class UnknownName(KeyError):
 
 
 def get(name):
-    """The task called `name`, for example "ps04/matmul_tiled". Raises UnknownName with those of its set."""
+    """The task called `name`, such as "ps04/matmul_tiled". Raises UnknownName with those of its set."""
     mine = [] if name in DECLARED else names(str(name).partition("/")[0])
     if name not in DECLARED:
         raise UnknownName("task", name, mine or names())
@@ -31,10 +31,7 @@ def get(name):
 
 
 def names(problem_set=None):
-    """Task names of one problem set ("ps04"), in the order of its file; None: of all sets.
-
-    An unknown set has none.
-    """
+    """Task names of one problem set ("ps04"), in the order of its file, [] for an unknown set; None: all."""
     folder = Path(__file__).parent
     for module in sorted(folder.glob("ps*.py")):
         if problem_set in (None, module.stem):

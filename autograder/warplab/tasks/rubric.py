@@ -1,4 +1,4 @@
-"""The data of grading: rows of a rubric, cases, bounds on counters, and the report that is made of them."""
+"""The data of grading: rows of a rubric, cases, bounds on counters, and reports."""
 
 import math
 import re
@@ -12,7 +12,7 @@ KINDS = ("correctness", "structure", "time")
 
 
 def one_of(*words):
-    """Of a text: it is one of these words."""
+    """A msgspec constraint: the string is one of these words."""
     return Meta(pattern=rf"\A({'|'.join(words)})\Z")
 
 
@@ -22,7 +22,7 @@ Points = Annotated[float, Meta(ge=0)]
 
 @dataclass(frozen=True)
 class Item:
-    """One row of a rubric. Points are floats in [0, points]; its hints stand in tasks/psNN_hints.yml."""
+    """One row of a rubric, worth `points`. Its hints are in tasks/psNN_hints.yml."""
 
     key: str
     points: float
@@ -34,9 +34,9 @@ class Item:
 class Case:
     """One run of the submission.
 
-    inputs: name -> ndarray, int, float, str, list or dict.  item: key of the rubric row that it belongs to.
-    only: names of the results that this row compares; empty means all of them.
-    memo: what has been worked out for this case, such as the expected values.
+    inputs: {name: ndarray, int, float, str, list or dict}. item: key of the rubric row that it belongs to.
+    only: names of the results that this row compares; () for all of them.
+    memo: a cache for values computed from this case, such as the expected results.
     """
 
     name: str
@@ -48,11 +48,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Bound:
-    """Full points for a total of `full` or less, none for `zero` or more, a straight line between.
+    """Full points for a total of `full` or less, none for `zero` or more, linear in between.
 
-    Totals are absolute.
-    counter: a key of Profile.as_dict(), or several joined by " + ".
-    least: what the fewest steps that reach a right result count; whoever has less went past the counter.
+    counter: a key of Profile.as_dict(), or several joined by " + ", whose sum is the total.
+    least: the smallest total that a right result needs; a smaller one means that the counter was evaded.
     """
 
     counter: str
@@ -62,7 +61,7 @@ class Bound:
     least: float = 0.0
 
     def fraction(self, total):
-        """Share of the points for this total, a float in [0, 1]; one that is not finite earns nothing."""
+        """The share of the points for this total, a float in [0, 1]; 0 for a total that is not finite."""
         if not math.isfinite(total) or total >= self.zero:
             return 0.0
         return 1.0 if total <= self.full else (self.zero - total) / (self.zero - self.full)
@@ -74,14 +73,12 @@ class Bound:
 
 @dataclass(frozen=True)
 class Line:
-    """One judged row. What a machine answers that judges for another is held to these annotations.
+    """One judged row. Answers from other machines are validated against these annotations.
 
-    hints: where points are lost, from vague to nearly the answer.
-    access: the line of a kernel that costs most of what the row counts, where points are lost: a record of
-    warplab.crossing.costliest, with "of" and "unit", the row's own total, and "source", the line's text
-    where it is known.
-    warnings: what the engine warned of while it ran. drawings: pictures of what is wrong, as
-    warplab.tasks.drawn has them.
+    hints: if points are lost, from vague to nearly the answer.
+    access: if points are lost, the costliest line of the kernel: a record of warplab.crossing.costliest, with
+    "of" and "unit" (the row's own total) and "source" (the line's text, if known).
+    warnings: of the engine. drawings: what is wrong, as data of warplab.tasks.drawn.
     """
 
     key: Annotated[str, Meta(max_length=100)]
@@ -100,14 +97,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """The judged task. Ungraded rows count neither in `score` nor in `max`; `ungraded` sums their points."""
+    """A judged task. Ungraded rows count neither in `score` nor in `max`; `ungraded` sums their points."""
 
     task: str
     lines: tuple
 
     @property
     def first(self):
-        """(title, count) of the row to begin with: most others are lost to what it tells; None of no row."""
+        """(title of the row to mend first, number of rows lost because of it); None if there is none."""
         named = Counter(title for line in self.lines if (title := explained_by(line.reason)))
         return next(iter(named.most_common(1)), None)
 
@@ -124,11 +121,11 @@ class Report:
         return float(sum(line.max for line in self.lines if line.state == "ungraded"))
 
     def part(self, rubric=None):
-        """The rows of one grade cell: None is every row but the timed ones, "time" the timed ones."""
+        """The report of one grade cell: rubric "time" for the timed rows, None for all others."""
         return Report(self.task, tuple(line for line in self.lines if in_rubric(line.kind, rubric)))
 
     def as_dict(self):
-        """JSON-able copy, for feedback files and gradebooks."""
+        """A JSON-able copy."""
         return {
             "task": self.task,
             "score": self.score,
@@ -139,17 +136,17 @@ class Report:
 
 
 def same_error(title):
-    """The reason of a row that is lost to an error which the row `title` tells."""
+    """The reason of a row lost to an error that the row `title` explains."""
     return f"stopped by the same error as {title!r}"
 
 
 def right_first(title):
-    """The reason of a row of counters where the row `title` tells what is wrong with the result."""
+    """The reason of a row of counters that is lost to a wrong result that the row `title` explains."""
     return f"only counted for a right result: put {title!r} right first"
 
 
 def explained_by(reason: str) -> str | None:
-    """The title of the row that tells why this one is lost; None where this one tells it itself."""
+    """The title of the row that explains why this one is lost; None if its reason explains it."""
     found = re.fullmatch(
         r"(?:stopped by the same error as|only counted.*: put) (['\"])(.*)\1(?: right first)?", reason
     )
@@ -164,10 +161,10 @@ def in_rubric(kind, rubric):
 
 
 def so_many(count, noun):
-    """1 block, 2 blocks, 1,000 blocks, 0.5 points."""
+    """A number with its noun: "1 block", "2 blocks", "1,000 blocks", "0.5 points"."""
     return f"{int(count) if count == int(count) else count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value):
-    """A total with thousands separators, or a small number with three digits: 16,384 and 0.75."""
+    """A number as text, with thousands separators or three significant digits: "16,384", "0.75"."""
     return f"{value:,.0f}" if value == int(value) or abs(value) >= 1000 else f"{value:,.3g}"

@@ -1,4 +1,4 @@
-"""From outcomes to points: each row of a task's rubric is judged by the worst of its cases."""
+"""Turns outcomes into points: each row of a task's rubric is judged by the worst of its cases."""
 
 import math
 import re
@@ -33,12 +33,10 @@ RIGHT = {1: "right", 2: "right in both cases"}
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """What one case says of its row.
+    """The verdict of one case on its row.
 
-    case: its name.  share: of the row's points, a float in [0, 1].  reason: why, "" for a right result.
-    access: the line of a kernel that costs most, as in Line.
-    hints_help: whether the row's hints are about this loss.
-    warnings, drawings: as in Line.
+    case: its name. share: of the row's points, a float in [0, 1]. reason: why, "" for a right result.
+    hints_help: whether the row's hints are about this loss. access, warnings, drawings: as in Line.
     """
 
     case: str
@@ -53,8 +51,8 @@ class CaseVerdict:
 def judge(task, cases, outcomes):
     """Compare outcomes with the task's reference, row by row; returns a Report.
 
-    A missing or malformed outcome loses its row, no more. An error is told in full once: the other rows that
-    it stops refer to the first one.
+    A missing or malformed outcome only loses its own row. An error is told in full once; other rows lost to
+    it refer to the first one.
     """
     found = {outcome.case: outcome for outcome in outcomes}
     lines, told = [], {}
@@ -77,10 +75,9 @@ def judge(task, cases, outcomes):
 
 
 def _well_formed(task, cases, found, lines):
-    """The lines, of which what the engine finds costs a share of the task.
+    """The lines, limited to the share `keeps["task"]` of the points if the engine found a mistake in any run.
 
-    It is the same kernel that all rows run: where those that met the mistake lose less, the others give the
-    rest, each in proportion.
+    All rows run the same kernel, so rows without the finding lose points in proportion, too.
     """
     met = {case.item for case in cases if case.name in found and _is_malformed(found[case.name])}
     judged = [line for line in lines if line.kind != "time" and line.state != "ungraded"]
@@ -106,15 +103,15 @@ def _well_formed(task, cases, found, lines):
 
 
 def _is_malformed(outcome):
-    """Whether the engine found a mistake between threads, or an uninitialised value, in this run."""
+    """Whether the engine found a race, a barrier or exchange error, or an uninitialised value in this run."""
     return bool(STOPPED.match(outcome.error or "") or any(record["text"] for record in outcome.findings))
 
 
 def _hinted(task, cases, lines):
-    """The lines, with hints that fit what happened beside them.
+    """The lines with hints that fit their failures.
 
-    An error at the edge of an array comes from what a row asks, where another row that compares the same
-    results has none: it gets the row's own hints.
+    A row with an out-of-bounds error gets its own hints if another row that compares the same results has no
+    error, since then its own inputs cause the error.
     """
     compared = {item.key: {case.only for case in cases if case.item == item.key} for item in task.items}
     for line in lines:
@@ -130,7 +127,7 @@ def _hinted(task, cases, lines):
 
 
 def _warned_once(lines):
-    """The lines, with hints and warnings of the engine that are the same at the first of them alone."""
+    """The lines with equal hints and equal engine warnings kept only at the first of them."""
     told, hinted = set(), set()
     for line in lines:
         if line.hints in hinted:
@@ -142,7 +139,7 @@ def _warned_once(lines):
 
 
 def _form(text):
-    """A sentence without its numbers: what is the same mistake with other indices."""
+    """A sentence without its numbers, equal for the same mistake with other indices."""
     return re.sub(r"\d[\d,]*", "0", text)
 
 
@@ -177,7 +174,7 @@ def _line(task, item, cases, found):
 
 
 def _hints(task, item, verdicts):
-    """Hints about the failure where it is of a kind that every task knows; else the row's own."""
+    """The hints about a common kind of failure, else the row's own."""
     first = next((verdict for verdict in verdicts if verdict.reason and verdict.share < 1.0), None)
     told = () if first is None else (first.reason.removeprefix(ONLY_RIGHT),)
     told = (*first.warnings, *told) if first and first.hints_help else told
@@ -188,7 +185,7 @@ def _hints(task, item, verdicts):
 
 
 def _reason(verdicts):
-    """The first thing that is wrong, with its case and how many others there are; or that all is right."""
+    """The first failure with its case and the number of others; or a sentence that all is right."""
     first_case = {}
     for verdict in [verdict for verdict in verdicts if verdict.share < 1.0] or verdicts:
         if verdict.reason:
@@ -203,7 +200,7 @@ def _reason(verdicts):
 
 
 def _judge_case(task, item, case, outcome):
-    """The CaseVerdict of one case, with what is drawn of it and what the engine warned of."""
+    """The CaseVerdict of one case, with drawings and the engine's warnings."""
     verdict = _points_of_case(task, item, case, outcome)
     if outcome is None:
         return verdict
@@ -225,8 +222,8 @@ def _points_of_case(task, item, case, outcome):
     wrong = task.wrong_result(case, outcome)
     if item.kind == "correctness":
         return CaseVerdict(case.name, 0.0, wrong) if wrong else CaseVerdict(case.name, 1.0)
-    if wrong:  # and how to save sectors is no help with that
-        alone = all(each.kind != "correctness" for each in task.items)  # nothing else tells of the result
+    if wrong:  # hints about counters would not help with a wrong result
+        alone = all(each.kind != "correctness" for each in task.items)  # no other row judges the result
         return CaseVerdict(case.name, 0.0, wrong if alone else f"{ONLY_RIGHT}{wrong}", hints_help=alone)
     bound, counters = task.bounds_of(case)[item.key], _finite(outcome.counters)
     dodged = task.needless_atomics(bound, counters)
@@ -234,7 +231,7 @@ def _points_of_case(task, item, case, outcome):
     if dodged:
         return CaseVerdict(case.name, 0.0, dodged, hints_help=False)
     total, unit = bound.total(counters), bound.unit or bound.counter
-    if unit.startswith(("s on ", "s of ")):  # of so few seconds nobody has an idea
+    if unit.startswith(("s on ", "s of ")):  # seconds too small to read as such
         scaled = {name: 1e6 * getattr(bound, name) for name in ("full", "zero")}
         bound, total, unit = replace(bound, **scaled), 1e6 * total, f"microseconds{unit[1:]}"
     counted = number(total) if math.isfinite(total) else "no"
@@ -247,7 +244,7 @@ def _points_of_case(task, item, case, outcome):
     limits = f"full points up to {number(bound.full)}, none from {number(bound.zero)}"
     missing = [name for name in bound.counter.split(" + ") if name not in counters]
     limits += f"; nothing was counted as {', '.join(missing)}" if missing else ""
-    # a line that wastes nothing is not to blame for a little too much
+    # a line that wastes nothing is not blamed for a slightly too large total
     blamed = outcome.access and math.isfinite(total)
     blamed = blamed and (outcome.access.get("wasted") or total >= 1.25 * bound.full)
     access = outcome.access | {"of": total, "unit": unit} if blamed else {}
@@ -255,7 +252,7 @@ def _points_of_case(task, item, case, outcome):
 
 
 def _was_timed(cases, found, counters):
-    """Whether a timed row was measured or failed; if neither, nothing can be said of it."""
+    """Whether a timed row was measured or failed; if neither, it stays ungraded."""
     measured = any("time.seconds" in row for row in counters.values())
     return measured or any(found[case.name].error for case in cases if case.name in found)
 

@@ -1,7 +1,7 @@
-"""The kernels of ps05/find_the_limit, as they are given and with each change made, and what each counts.
+"""The kernels of ps05/find_the_limit, as given and with each change applied, and their counters.
 
-Echo times become depths. All three kernels compute with bare constants, in 64 bits. `plotted` also writes
-rows as columns, through a table whose columns lie in one bank; `listed` has neighbouring threads in
+They convert echo times to depths. All three compute with untyped constants, so in 64 bits. `plotted` also
+transposes through a shared table whose columns lie in one bank; in `listed` neighbouring threads access
 neighbouring rows; `refined` does many operations for each number.
 """
 
@@ -16,13 +16,13 @@ from warplab.simt.profile import profile
 TILE, TERMS = 32, 32
 SINGLE, PAD, TURN, HALF = 1, 2, 3, 4  # the changes
 FAULTS = {"plotted": (SINGLE, PAD, HALF), "listed": (SINGLE, TURN, HALF), "refined": (SINGLE, HALF)}
-"""{kernel: the changes that find something to change in it}."""
+"""{kernel: the changes that can be applied to it}."""
 
-_one_at_a_time = threading.Lock()  # a class is graded in threads
+_one_at_a_time = threading.Lock()  # submissions are graded in several threads
 
 
 def plotted(real, width):
-    """Depths of the echo times, rows as columns, through a table with rows of ``width`` words."""
+    """A kernel: depths of the echo times, transposed through a shared table with rows of ``width`` words."""
 
     @cuda.jit
     def kernel(echo, out):
@@ -39,7 +39,7 @@ def plotted(real, width):
 
 
 def listed(real, turned):
-    """Depths of the echo times; ``turned``: neighbours in x take neighbours in a row."""
+    """A kernel: depths of the echo times. turned: neighbouring threads access neighbours in a row."""
 
     @cuda.jit
     def kernel(echo, out):
@@ -54,7 +54,7 @@ def listed(real, turned):
 
 
 def refined(real):
-    """Depths of the echo times by a series of 32 terms."""
+    """A kernel: depths of the echo times by a series of 32 terms."""
 
     @cuda.jit
     def kernel(echo, out):
@@ -69,7 +69,7 @@ def refined(real):
 
 @functools.cache
 def kernel_of(name, changes):
-    """The kernel ``name`` with a frozenset of changes made."""
+    """The kernel ``name`` with a frozenset of changes applied."""
     real = float32 if SINGLE in changes else float64
     if name == "plotted":
         return plotted(real, TILE + (PAD in changes))
@@ -90,12 +90,12 @@ def _counted(name, changes, rows, cols):
 
 
 def counted(name, changes, rows, cols):
-    """The counts of one launch over rows x cols numbers, multiples of 32: a dict, as counts_of() has it."""
+    """The counts, as counts_of(), of one launch over rows x cols numbers, which are multiples of 32."""
     return dict(_counted(name, frozenset(changes), rows, cols))
 
 
 def counts_of(p):
-    """What find_the_limit is told of a profile."""
+    """The counts of a profile that the task find_the_limit gets."""
     gx, gy, gz = p.grid
     return {
         "blocks": gx * gy * gz,

@@ -1,4 +1,4 @@
-"""A transformer of one block learns a rhyme letter by letter: the text, its float64 run, what it writes."""
+"""A one-block transformer that learns a rhyme letter by letter: the text, a float64 run, sampling."""
 
 import math
 
@@ -37,17 +37,17 @@ twinkle, twinkle, little star.
 """
 LETTERS = sorted(set(RHYME))
 TEXT_WEIGHTS = ("table", "places", "wq", "wk", "wv", "gain", "shift", "w1", "b1", "w2", "b2", "wo", "bo")
-STRIDE = 37  # letters from the beginning of a step's batch to that of the next
-NORM = 1e-5  # what layer norm adds to a variance
+STRIDE = 37  # letters between the beginnings of two steps' batches
+NORM = 1e-5  # epsilon of layer norm
 
 
 def tokens_of(text):
-    """A text's letters by their numbers, int32."""
+    """A text's letters as numbers, int32."""
     return np.array([LETTERS.index(letter) for letter in text], np.int32)
 
 
 def text_start(rng, letters, length, width, hidden):
-    """Weights to begin with, float32."""
+    """{name: initial weights, float32}."""
     shapes = {"table": (letters, width), "places": (length, width)}
     shapes |= dict.fromkeys(("wq", "wk", "wv"), (width, width))
     shapes |= {"gain": (width,), "shift": (width,), "w1": (width, hidden), "b1": (hidden,)}
@@ -61,7 +61,7 @@ def text_start(rng, letters, length, width, hidden):
 
 
 def forward(tokens, length, w):
-    """What the network computes of some whole sequences: a dict of arrays, a row for each letter."""
+    """The forward pass over whole sequences of `length`: {name: array with a row for each letter}."""
     width = w["table"].shape[1]
     x = w["table"][tokens] + np.tile(w["places"], (len(tokens) // length, 1))
     q, k, v = ((x @ w[name]).reshape(-1, length, width) for name in ("wq", "wk", "wv"))
@@ -80,7 +80,7 @@ def forward(tokens, length, w):
 
 
 def text_gradients(tokens, labels, length, w):
-    """(loss, {weight: gradient}) of some whole sequences."""
+    """(mean loss, {weight: gradient}) over whole sequences of `length`."""
     at, g = forward(tokens, length, w), {}
     width = w["table"].shape[1]
     loss, by_logits = cross_entropy(at["logits"], labels)
@@ -114,9 +114,9 @@ def text_gradients(tokens, labels, length, w):
 
 
 def text_run(inputs):
-    """{"losses": one for each step, and the weights after the last}, all float64.
+    """Train with AdamW in float64; returns {"losses": one for each step, weight name: its final value}.
 
-    inputs: tokens, length, sequences, steps, rate, beta1, beta2, eps, decay, and the weights.
+    inputs: tokens, length, sequences, steps, rate, beta1, beta2, eps, decay, and the initial weights.
     """
     w = {name: inputs[name].astype(np.float64) for name in TEXT_WEIGHTS}
     moments = [(np.zeros_like(w[name]), np.zeros_like(w[name])) for name in TEXT_WEIGHTS]
@@ -132,9 +132,9 @@ def text_run(inputs):
 
 
 def write(w, begin, count, rng, sharpness=1.5):
-    """`begin` and so many letters more, each drawn from what the network expects after the last ones.
+    """`begin` continued by `count` letters, each sampled from the network's prediction.
 
-    w: the weights, arrays of any float. sharpness: what logits are multiplied by before they are drawn from.
+    w: the weights, of any float dtype. sharpness: factor of the logits before sampling.
     """
     w, text = {name: np.asarray(value, np.float64) for name, value in w.items()}, begin
     length = len(w["places"])

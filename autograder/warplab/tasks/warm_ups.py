@@ -1,11 +1,10 @@
-"""Warm-ups: kernels of one to three lines, each drawn, checked, and opened by the one before.
+"""Warm-ups: kernels of one to three lines; each is drawn and checked, and a right answer unlocks the next.
 
-    grade("ps00/number", ...)          draws what is asked: threads, arrays, and what shall be in them
-    grade("ps00/number", number)       draws what the kernel did, checks it, and opens the next
-    grade("ps00/number", "show me")    shows an answer, and opens the next
+    grade("ps00/number", ...)          draws the task: threads, arrays, and the values to be computed
+    grade("ps00/number", number)       draws what the kernel did, checks it, and unlocks the next
+    grade("ps00/number", "show me")    shows an answer, and unlocks the next
 
-What a right answer has opened stays open after a restart, where the notebook's folder remembers it
-(progress.py).
+Unlocked warm-ups stay so after a restart of the kernel, if progress.py can store that in the folder.
 """
 
 import inspect
@@ -28,11 +27,10 @@ _done = set()  # names of the warm-ups that were right, or shown, since the kern
 
 
 class WarmUp(KernelTask):
-    """One idea in a kernel of one to three lines, for one point.
+    """A warm-up: one idea in a kernel of one to three lines, for one point.
 
-    The first case is the one that is drawn. Case.inputs holds "blocks" and "threads" besides the arguments.
-    said: what is told when it is right.
-    worked(): a kernel that is right.
+    Its first case is drawn. Case.inputs has "blocks" and "threads" besides the arguments. said: the sentence
+    for a right answer. worked(): a right kernel.
     """
 
     items = (Item("right", 1, title="The numbers are right"),)
@@ -48,7 +46,7 @@ class WarmUp(KernelTask):
         return inputs["blocks"], inputs["threads"]
 
     def instead(self, submission):
-        """A Card in the place of a check: what is asked, an answer, or why this is closed."""
+        """A Card instead of a check: the task, an answer, or why this warm-up is still locked."""
         missing = self._closed_by()
         if missing:
             text = f"`{self.name}` opens after `{missing}`: run its cells, or see an answer to it with "
@@ -65,7 +63,7 @@ class WarmUp(KernelTask):
         return None
 
     def beside(self, report, submission):
-        """The Card over the table of a check: what the threads of this kernel did."""
+        """The Card above the table of a check: what the threads of this kernel did."""
         right = report.score == report.max
         if right:
             _done.add(self.name)
@@ -73,7 +71,7 @@ class WarmUp(KernelTask):
         if not any("stopped after" in line.reason for line in report.lines):
             try:
                 run = self.run(submission)
-            except Exception:  # noqa: BLE001 - it does not compile: the table says why
+            except Exception:  # noqa: BLE001 - it does not compile; the table tells why
                 run = None
         drawing, told = drawn_threads.picture(self.scene(), run)
         if right:
@@ -85,7 +83,7 @@ class WarmUp(KernelTask):
         return Card("Not yet right.", told, LOST, drawing)
 
     def scene(self):
-        """What is drawn of the first case."""
+        """The Scene of the first case."""
         case = self.cases()[0]
         outputs = {name: np.asarray(want) for name, want in self.expected(case)[0].items()}
         inputs = {
@@ -106,8 +104,9 @@ class WarmUp(KernelTask):
         return drawn_threads.traced(order.kernels[0], step.arguments, order.buffers, step.grid, step.block)
 
     def _closed_by(self):
-        """The first warm-up before this one that is neither right nor shown; None where all are, and where
-        this one is, which stays open when one before it is tried again.
+        """The first earlier warm-up that is neither solved nor shown; None if this one is unlocked.
+
+        A warm-up that is itself solved or shown stays unlocked.
         """
         names = registry.names(self.name.partition("/")[0])
         before = names[: names.index(self.name)]
@@ -122,7 +121,7 @@ class WarmUp(KernelTask):
 
 @dataclass(frozen=True)
 class Card:
-    """What a cell shows of a warm-up: a head, sentences, a picture and perhaps an answer's code."""
+    """The output of a warm-up's cell: a heading, sentences, a picture and perhaps an answer's code."""
 
     head: str
     text: str

@@ -1,4 +1,4 @@
-"""An answer to each warm-up, for whoever asks to be shown one, and for the figure of chapter 1."""
+"""An answer to each warm-up, for "show me", and for the figure of chapter 1."""
 
 from numba import cuda, float32
 

@@ -1,7 +1,7 @@
-"""What is wrong, in words: all of column 0, every 32nd place, the last block, the transpose, a factor.
+"""Describes what is wrong with a result: column 0, every 32nd element, the last block, transposed, a factor.
 
-Each rule is exact. A rule about places names a set of them, and is told only if the wrong places are this
-set and no others; a rule about values holds for every place. Where no rule fits nothing is said.
+Every rule is exact: a rule about places applies only if the wrong elements are exactly its set, and a rule
+about values only if it holds for every wrong element. If none applies nothing is said.
 """
 
 import math
@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-MOST = 1 << 22  # places that are looked at
-SHARED = 1e-3  # two factors that differ by less are one
+MOST = 1 << 22  # elements of the largest array that is analysed
+SHARED = 1e-3  # relative difference below which two factors count as equal
 
 
 def pattern(got, expected, wrong, near, launch=None):
-    """One clause about all that is wrong; "" where no rule fits.
+    """A clause that describes all wrong elements; "" where no rule applies.
 
     got, expected: arrays of one shape. wrong: bool, the same shape, at least one True.
-    near(values, place=...) -> bool array: whether values are as right as the task asks for expected[place].
-    launch: (grid, block) where it is known.
+    near(values, place=...) -> bool array: whether values are within the tolerance of expected[place].
+    launch: (grid, block) if known.
     """
     if not wrong.ndim or not 2 <= wrong.size <= MOST:
         return ""
@@ -26,7 +26,7 @@ def pattern(got, expected, wrong, near, launch=None):
 
 
 def places(wrong, launch=None):
-    """Where the wrong places lie, as a clause; "" where no rule names these, or it is one or all."""
+    """Where the wrong elements are, as a clause; "" where no rule applies, and for one or all elements."""
     if wrong.all() or np.count_nonzero(wrong) == 1:
         return ""
     for name, mask in _sets(wrong, launch):
@@ -36,7 +36,7 @@ def places(wrong, launch=None):
 
 
 def _sets(wrong, launch):
-    """(name, bool array) of every set of places that has a name and begins where the wrong ones do."""
+    """Yield (name, bool array) of every named set of elements that begins where the wrong ones do."""
     shape = wrong.shape
     indices = np.argwhere(wrong)
     if wrong.ndim == 1:
@@ -68,7 +68,7 @@ def _sets(wrong, launch):
 
 
 def _of_a_vector(wrong, launch):
-    """Sets of places of an array of one dimension, which begin and end as the wrong ones do."""
+    """The named sets of elements of a one-dimensional array that begin and end as the wrong ones do."""
     numbers = np.arange(wrong.size)
     at = np.flatnonzero(wrong)
     first, last = int(at[0]), int(at[-1])
@@ -97,7 +97,7 @@ def _of_a_vector(wrong, launch):
 
 
 def _of_an_axis(along, size, name):
-    """Names of whole lines across an axis: which of its numbers are wrong."""
+    """The named sets of whole lines across an axis. along: which indices of the axis are wrong."""
     first, last = int(along[0]), int(along[-1])
     if len(along) == 1:
         yield f"all of {name} {first}{', the last one' if first == size - 1 and size > 1 else ''}"
@@ -117,7 +117,7 @@ def _of_an_axis(along, size, name):
 
 
 def _of_a_grid(shape, launch):
-    """Sets of places that blocks of threads cover, where x is the column."""
+    """The named sets of elements that blocks of threads cover, where x is the column."""
     tile = covering(launch, shape)
     if not tile:
         return
@@ -141,7 +141,7 @@ def _of_a_grid(shape, launch):
 
 
 def covering(launch, shape) -> Any:
-    """What a block covers of an array whose smallest grid this launch is: a length, or (rows, columns)."""
+    """The part of an array that a block covers, a length or (rows, columns), if the grid just covers it."""
     if not launch:
         return None
     (gx, gy, gz), (bx, by, bz) = (tuple([*dims, 1, 1])[:3] for dims in launch)
@@ -155,14 +155,14 @@ def covering(launch, shape) -> Any:
 
 
 def _axes(shape):
-    """(axis, name) of the axes whose lines have a name."""
+    """[(axis, name)] of the axes whose lines have a name, such as "column"."""
     if len(shape) == 2:
         return ((1, "column"), (0, "row"))
     return tuple((axis, f"plane of index {axis}") for axis in range(len(shape)) if shape[axis] > 1)
 
 
 def _values(got, expected, wrong, near):
-    """What the wrong values are, as a clause: the transpose, shifted, a factor, a constant too much."""
+    """What the wrong values are, as a clause: transposed, shifted, a factor, an offset."""
     if expected.size < 4 or np.array_equal(expected, np.broadcast_to(expected.flat[0], expected.shape)):
         return ""
     if got.ndim == 2 and got.shape[0] == got.shape[1] and near(got.T).all():
@@ -190,7 +190,7 @@ def _shifted(got, near):
 
 
 def _scaled(got, expected, wrong, near):
-    """One factor, or one number too much, for every wrong place."""
+    """A clause if all wrong values are off by the same factor or the same offset; else ""."""
     have, want = got[wrong].astype(float), expected[wrong].astype(float)
     if have.size < 3 or not (np.isfinite(have).all() and np.isfinite(want).all()):
         return ""
