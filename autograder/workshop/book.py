@@ -68,7 +68,7 @@ def complaints(log: str) -> list[str]:
     """The lines of a build log that need action: warnings, errors and the reasons of failed cells."""
     lines = [line.strip() for line in log.splitlines()]
     found = [
-        line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|^\w*(Error|Exception): ", line)
+        line for line in lines if re.search(r"\b(WARNING|ERROR|CRITICAL)\b|^[\w.]*(Error|Exception): ", line)
     ]
     found = [line for line in found if not line.startswith("[IPKernelApp]")]
     return list(dict.fromkeys(found))
@@ -140,13 +140,10 @@ def build(root: Path, code_changed: bool, say=print) -> None:
     if code == 0 and not failed_cells and not missing:
         return
     shutil.rmtree(made / ".doctrees", ignore_errors=True)
-    reasons = complaints(log)[:12]
+    reasons = complaints(log)[:12] or log.splitlines()[-5:]
     reasons += [f"a cell of {page} failed: _build/html/reports" for page in failed_cells]
-    reasons += [f"_build/html/{page}.html was not written" for page in missing]
-    raise BookError(
-        "the book was not built (whole log: _build/book.log)\n  "
-        + "\n  ".join(reasons or log.splitlines()[-5:])
-    )
+    reasons += [f"_build/html/{page}.html was not written" for page in missing[:3]]
+    raise BookError("the book was not built (whole log: _build/book.log)\n  " + "\n  ".join(reasons))
 
 
 if __name__ == "__main__":

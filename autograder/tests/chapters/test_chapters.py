@@ -136,19 +136,26 @@ def test_a_chapter_is_long_enough_to_explain_and_short_enough_to_read(chapter):
 def test_a_chapter_has_the_form_of_the_house(chapter):
     """Frame, sections, a box on mistakes, five reasoned answers, three figures by code, short cells."""
     opening, found, code = cells(chapter)[0].source, headings(chapter), code_cells(chapter)
-    assert [label for label in ("Questions", "You will be able to", "Minutes") if label not in opening] == []
+    labels = ["Questions", "You will be able to", "Minutes"]
     wanted = ["Measure it", "In short", "Quiz", "Where to read more"]
     wanted += ["Problem set"] if chapter.stem not in WITHOUT_PROBLEM_SET else []
-    missing = [name for name in wanted if not any(name in heading for heading in found)]
-    assert not missing, f"without a set a chapter stands in WITHOUT_PROBLEM_SET; no heading has {missing}"
-    assert found[0].startswith(f"{int(chapter.stem[:2])}. ")
-    assert any("Careful" in token.info for token in directives(chapter, "admonition"))
     answers = [len(token.content.split()) for token in directives(chapter, "dropdown")]
-    assert len(answers) >= 5 and min(answers) >= 15, "an answer says why, not only what"
-    assert sum(is_figure(cell) or "figure." in cell.source for cell in code) >= 3
-    lengths = {cell.source.splitlines()[0]: length(cell) for cell in code}
-    assert [first for first, lines in lengths.items() if lines > LONGEST_CELL] == []
-    assert statistics.median(map(length, code)) <= MEDIAN_CELL
+    long = [cell.source.splitlines()[0] for cell in code if length(cell) > LONGEST_CELL]
+    form = {
+        f"a frame with {labels}": all(label in opening for label in labels),
+        f"sections {wanted}; without a set it stands in WITHOUT_PROBLEM_SET": all(
+            any(name in heading for heading in found) for name in wanted
+        ),
+        "a title with the number of the file": found[0].startswith(f"{int(chapter.stem[:2])}. "),
+        "a box Careful": any("Careful" in token.info for token in directives(chapter, "admonition")),
+        "five answers or more in dropdowns": len(answers) >= 5,
+        "answers that say why, in 15 words or more": min(answers, default=0) >= 15,
+        "three cells or more that draw": sum(is_figure(c) or "figure." in c.source for c in code) >= 3,
+        f"at most {LONGEST_CELL} lines in a cell, unlike {long}": not long,
+        f"{MEDIAN_CELL} lines or fewer in the usual cell": statistics.median(map(length, code))
+        <= MEDIAN_CELL,
+    }
+    assert [what for what, holds in form.items() if not holds] == [], "this the chapter lacks"
 
 
 def _assigned(tree):
@@ -205,6 +212,7 @@ def test_the_minutes_are_those_that_words_cells_figures_and_problems_take(chapte
         r"between the paragraphs\.\n",  # and no hours of a set, which stand in its head
         chapter.read_text(encoding="utf-8"),
     )
+    assert said, "a line as in the other chapters: **Minutes.** 55 to read and run, and about 20 more for ..."
     assert [int(minutes) for minutes in said.groups()] == pytest.approx(minutes_of(chapter), rel=0.1, abs=5)
 
 

@@ -31,7 +31,7 @@ def test_a_reason_reads_as_text(claim):
 def test_every_chapter_has_a_claim_but_one():
     chapters = {int(path.name[:2]) for path in CHAPTERS.glob("[0-9][0-9]-*.md")}
     without = {14}  # popular accounts say nothing of TMA and wgmma
-    assert {claim.chapter for claim in LEDGER} == chapters - without
+    assert {claim.chapter for claim in LEDGER} == chapters - without, "a claim of each in claims.yml"
 
 
 def test_every_deciding_function_is_used_and_explains_itself_in_a_few_lines():
@@ -55,4 +55,4 @@ def test_a_claim_that_no_code_decides_has_a_page_or_a_source(claim):
 
 def test_the_page_shows_every_chapter_of_the_ledger():
     shown = re.findall(r"```\{claims\} (\d+)", (CHAPTERS / "claims.md").read_text(encoding="utf-8"))
-    assert sorted(map(int, shown)) == sorted({claim.chapter for claim in LEDGER})
+    assert sorted(map(int, shown)) == sorted({claim.chapter for claim in LEDGER}), "claims.md: a section each"

@@ -240,6 +240,12 @@ def small_book(tmp_path):
     return write
 
 
+def test_a_problem_whose_answer_no_cell_prints_is_among_the_complaints():
+    said = "sphinx.errors.ExtensionError: chapters/05-memory: problem-5-1: no cell of its solution prints"
+    log = f"Extension error:\nchapters/05-memory: ...\nTraceback:\n  File x\n{said}\n\nRuntimeError: \n==="
+    assert book.complaints(log) == [said]
+
+
 @pytest.mark.full
 def test_a_failing_cell_or_a_warning_fails_the_build_every_time_until_it_is_put_right(small_book):
     def build(root):
