@@ -424,11 +424,11 @@ def no_replays():
     """Every launch runs as a whole."""
     from warplab.simt.engine import repeats
 
-    before, repeats.WHOLE = repeats.WHOLE, sys.maxsize
+    before, repeats.FULL_RUNS = repeats.FULL_RUNS, sys.maxsize
     try:
         yield
     finally:
-        repeats.WHOLE = before
+        repeats.FULL_RUNS = before
 
 
 @contextlib.contextmanager

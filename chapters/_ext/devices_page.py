@@ -18,7 +18,7 @@ from sphinx import addnodes
 
 from warplab.evidence.declare import Experiment
 from warplab.evidence.measure import RESULTS, Evidence, place, value
-from warplab.evidence.side_by_side import known, sheets
+from warplab.evidence.side_by_side import all_evidence, sheets
 from warplab.hardware import specs
 
 HEAD = ("Experiment", "GPU", "Numbers", "Where they are from")
@@ -32,7 +32,7 @@ class Devices(Directive):
         for path in RESULTS.rglob("*.*"):
             env.note_dependency(str(path))
         depend_on_registry(self.state.document)
-        found = known(RESULTS)
+        found = all_evidence(RESULTS)
         models = sorted({name for _, name, _ in found}, key=str.lower)
         rows = [self.of_sheet(name, spec) for name in models for spec in sheets(name)]
         rows += [self.of_source(e, name, source) for e, name, source in found]

@@ -22,7 +22,7 @@ import nbformat
 from docutils import nodes
 from myst_nb.core.read import read_myst_markdown_notebook
 
-from warplab.hardware.packages import asked_for
+from warplab.hardware.packages import extras_in
 from workshop import elsewhere
 
 FOLDER = "notebooks"
@@ -123,7 +123,7 @@ def finish(app, exception) -> None:
         return
     for path in sorted(root.glob("exercises/ps*/*.ipynb")):
         document = nbformat.read(path, 4)
-        more = asked_for("\n".join(cell.source for cell in document.cells if cell.cell_type == "code"))
+        more = extras_in("\n".join(cell.source for cell in document.cells if cell.cell_type == "code"))
         write(app, path.name, elsewhere.with_install(document, install(app, more)))
     elsewhere.build_wheel(root, folder)
     shutil.copy(root / "autograder/constraints.txt", folder)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from autograder.layout import RELEASE, load_assignment
 from autograder.user_error import UserError
-from warplab.hardware.packages import asked_for
+from warplab.hardware.packages import extras_in
 
 FILES = Path(__file__).with_name("template")
 WORKFLOW = Path(".github", "workflows", "check.yml")
@@ -26,7 +26,7 @@ def write_template(root: Path, names: Sequence[str], folder: Path, package: str)
     sets = [load_assignment(root, name) for name in names]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        asked = asked_for("\n".join(str(cell["source"]) for one in sets for cell in one.document["cells"]))
+        asked = extras_in("\n".join(str(cell["source"]) for one in sets for cell in one.document["cells"]))
         extras = ",".join(("student", *asked))
         requirement = _requirement(package, folder).replace("[student]", f"[{extras}]")
         texts = {

@@ -13,7 +13,7 @@ from test_lab import PAGE, Server, a_result
 from warplab.evidence.catalogue import experiments
 from warplab.evidence.measure import published
 from warplab.evidence.record import write
-from warplab.evidence.side_by_side import known, model, sheets
+from warplab.evidence.side_by_side import all_evidence, model, sheets
 
 DEVICES = PAGE.replace("lab/lab.js", "devices/devices.js").replace("lab/lab.css", "devices/devices.css")
 
@@ -38,8 +38,8 @@ def test_the_many_names_of_a_gpu_are_one_model(device, name):
 
 
 def test_every_number_that_is_known_has_its_place():
-    assert len(known()) >= sum(len(published(name)) for name in experiments())
-    assert {e.name for e, _, _ in known()} == set(experiments())
+    assert len(all_evidence()) >= sum(len(published(name)) for name in experiments())
+    assert {e.name for e, _, _ in all_evidence()} == set(experiments())
     assert [spec.key for spec in sheets("H100")] == ["h100-sxm", "h100-pcie"]
 
 

@@ -58,7 +58,7 @@ def test_a_students_first_install_is_under_a_gigabyte():
 def sets_that_ask():
     for path in sorted((ROOT / "exercises").glob("ps*/*.ipynb")):
         cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
-        yield path.parent.name, "\n".join(cells), packages.asked_for("\n".join(cells))
+        yield path.parent.name, "\n".join(cells), packages.extras_in("\n".join(cells))
 
 
 def test_the_first_sets_ask_for_nothing_and_who_imports_says_so_before():

@@ -78,17 +78,17 @@ def test_a_header_of_the_authors_own_that_changed_is_compiled_again(home, compil
 
 @pytest.mark.parametrize("damage", ["", "[1, 2]", '["half a fi', "{}"])
 def test_a_damaged_file_is_made_again(home, damage):
-    assert disk.kept(("a",), lambda: ("text", "entry")) == ("text", "entry")
+    assert disk.cached(("a",), lambda: ("text", "entry")) == ("text", "entry")
     (file,) = (home / ".cache" / "warplab").iterdir()
     file.write_text(damage)
-    assert disk.kept(("a",), lambda: ("new", "entry")) == ("new", "entry")
-    assert disk.kept(("a",), lambda: pytest.fail("it was there")) == ("new", "entry")
+    assert disk.cached(("a",), lambda: ("new", "entry")) == ("new", "entry")
+    assert disk.cached(("a",), lambda: pytest.fail("it was there")) == ("new", "entry")
 
 
 def test_without_a_writable_home_kernels_still_compile(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("in the way of a folder")
     monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    assert disk.kept(("a",), lambda: ("text",)) == ("text",)
+    assert disk.cached(("a",), lambda: ("text",)) == ("text",)
 
 
 def test_a_compilers_error_is_not_kept(home):

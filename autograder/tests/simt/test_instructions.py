@@ -5,7 +5,7 @@ from ptx_runner import run
 
 from warplab.simt.counters.collect import flops_of
 from warplab.simt.errors import UnsupportedInstruction
-from warplab.simt.ptx.parser import meets_grid_wide, parse_instruction
+from warplab.simt.ptx.parser import parse_instruction, uses_grid_barrier
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_what_the_table_has_not_is_refused_by_name(statement, said):
 
 
 def test_a_kernel_that_reads_the_address_of_the_grid_barrier_meets_grid_wide():
-    assert meets_grid_wide("mov.u32 %r1, %envreg2;")
-    assert not meets_grid_wide("mov.u32 %r1, %tid.x;")
+    assert uses_grid_barrier("mov.u32 %r1, %envreg2;")
+    assert not uses_grid_barrier("mov.u32 %r1, %tid.x;")

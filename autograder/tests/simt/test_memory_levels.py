@@ -311,7 +311,7 @@ def test_a_load_of_16_bytes_a_lane_takes_four_passes():
 
 
 def test_bounds_of_what_is_no_profile_say_what_to_pass():
-    with pytest.raises(TypeError, match=r"takes what warplab.profile\(kernel\[grid, block\], ...\) returns"):
+    with pytest.raises(TypeError, match=r"takes the result of warplab.profile\(kernel\[grid, block\], ...\)"):
         bounds(strided[1, 32])
 
 

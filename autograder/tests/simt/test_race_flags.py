@@ -291,7 +291,7 @@ def run(program: list[Statement]) -> tuple[bool, list[tuple[int, int]]]:
         Machine(code, space, launch, [races]).run()
     except SharedRace:
         return True, order.made
-    return bool(races.found_all), order.made
+    return bool(races.conflicts), order.made
 
 
 class HappensBefore:

@@ -23,7 +23,7 @@ F = np.float32
 
 @pytest.fixture(autouse=True)
 def traced_early(monkeypatch):
-    monkeypatch.setattr(repeats, "WHOLE", 0)
+    monkeypatch.setattr(repeats, "FULL_RUNS", 0)
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_a_profile_of_a_launch_that_could_replay_counts_all_of_it(replays):
 
 
 def test_launches_are_traced_only_of_a_kernel_that_is_launched_often(replays, monkeypatch):
-    monkeypatch.setattr(repeats, "WHOLE", 10)
+    monkeypatch.setattr(repeats, "FULL_RUNS", 10)
     kernel = cuda.jit(add.py_func)
     for launch in range(1, 16):
         kernel[1, 32](numbers(32), numbers(32), numbers(32))
@@ -136,7 +136,7 @@ def launch_sizes(kernel, sizes):
 
 
 def test_traces_stay_when_more_kinds_come_in_turn_than_there_is_room_for(replays, monkeypatch):
-    monkeypatch.setattr(repeats, "KINDS", 4)
+    monkeypatch.setattr(repeats, "MOST_KINDS", 4)
     kernel = cuda.jit(add.py_func)
     for _ in range(5):
         launch_sizes(kernel, range(1, 7))
@@ -149,7 +149,7 @@ def test_traces_make_room_when_none_was_replayed_for_long(replays, monkeypatch):
     kernel = cuda.jit(add.py_func)
     launch_sizes(kernel, [1, 1])
     alike = program_of(kernel).repeats
-    monkeypatch.setattr(repeats, "ALL_BYTES", alike.bytes)
+    monkeypatch.setattr(repeats, "MOST_BYTES", alike.bytes)
     launch_sizes(kernel, [2, 2, 2])
     assert not replays
     launch_sizes(kernel, [2] * 10)
@@ -236,7 +236,7 @@ def outcome(kernel, configuration, arguments, whole: bool):
     with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", "Could not find source")
-        patch.setattr(repeats, "WHOLE", sys.maxsize if whole else 0)
+        patch.setattr(repeats, "FULL_RUNS", sys.maxsize if whole else 0)
         try:
             kernel[configuration](*arguments)
         except warplab.LaunchError as found:
@@ -699,7 +699,7 @@ def test_a_student_s_network_learns_the_same_bits_from_replays(replays, monkeypa
     for _ in range(6):
         ours.step()
         with monkeypatch.context() as patch:
-            patch.setattr(repeats, "WHOLE", sys.maxsize)
+            patch.setattr(repeats, "FULL_RUNS", sys.maxsize)
             whole.step()
     assert [w.numpy().tobytes() for w in ours.weights] == [w.numpy().tobytes() for w in whole.weights]
     assert len(replays) > 60  # of the last 3 steps; each has 22 launches

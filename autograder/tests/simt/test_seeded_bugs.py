@@ -405,7 +405,7 @@ def traced_early(monkeypatch):
     """The second launch of a kind is traced, and later ones are replayed where they may be."""
     from warplab.simt.engine import repeats
 
-    monkeypatch.setattr(repeats, "WHOLE", 0)
+    monkeypatch.setattr(repeats, "FULL_RUNS", 0)
 
 
 def marked(source: str) -> int:

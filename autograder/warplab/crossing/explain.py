@@ -6,9 +6,9 @@ import re
 import traceback
 
 from warplab.crossing.endless import Endless
-from warplab.simt.errors import NOT_THEIRS, LaunchError
+from warplab.simt.errors import NOT_READERS, LaunchError
 from warplab.simt.frontends.numba_words import does_not_compile
-from warplab.simt.toolchain.compiler_notes import of_triton, translated
+from warplab.simt.toolchain.compiler_notes import translated, triton_message
 
 MOST = 2000  # characters of a message
 WRITTEN = (ast.For, ast.While, ast.If, ast.Return, ast.AugAssign)
@@ -40,7 +40,7 @@ def _explained(error):
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if type(error).__module__.startswith("numba") or OF_NUMBA.search(text):
         return does_not_compile(error)
-    if said := of_triton(text):
+    if said := triton_message(text):
         return said
     head = f"{type(error).__name__}: {' '.join(lines[:3])[:400]}" if lines else type(error).__name__
     meant, _ = translated("python", text)
@@ -82,4 +82,4 @@ def _student_line(error):
 def _student_frame(error):
     """The innermost frame outside this package and installed libraries; None where there is none."""
     frames = reversed(traceback.extract_tb(error.__traceback__))
-    return next((f for f in frames if not any(part in f.filename for part in NOT_THEIRS)), None)
+    return next((f for f in frames if not any(part in f.filename for part in NOT_READERS)), None)

@@ -21,7 +21,7 @@ from warplab.crossing.orders import CopyStep, FillStep
 from warplab.crossing.outcome import Outcome
 from warplab.crossing.values import filled
 from warplab.simt.abi import c_number, memref, numba_array, numba_number
-from warplab.simt.ptx.parser import meets_grid_wide, parse
+from warplab.simt.ptx.parser import parse, uses_grid_barrier
 from warplab.timing.cuda_timer import checked, cuda_timer
 from warplab.timing.samples import Unsteady, below_floor, paired
 
@@ -83,7 +83,7 @@ class _Kernel:
     def __init__(self, kernel, arch):
         self.kernel = kernel
         self.declared = [param.type for param in parse(kernel.modules[0]).functions[kernel.entry].params]
-        self.together = any(meets_grid_wide(text) for text in kernel.modules)
+        self.together = any(uses_grid_barrier(text) for text in kernel.modules)
         parts = [ObjectCode.from_ptx(text.encode()) for text in kernel.modules]
         options = LinkerOptions(arch=link_arch(arch, kernel.modules))
         self.code = Linker(*parts, options=options).link("cubin").code

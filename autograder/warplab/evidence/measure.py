@@ -72,7 +72,7 @@ class Measurement:
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """(series, x, median, IQR/median or "-", rate) as the table shows them."""
-        return [(f"{p.series}{of(e)}", place(p), *_shown(p)) for e in self.evidence for p in e.points]
+        return [(f"{p.series}{tag(e)}", place(p), *_shown(p)) for e in self.evidence for p in e.points]
 
     @property
     def own(self) -> Measurement:
@@ -105,7 +105,7 @@ def _of_one_author(sources: list[Evidence]) -> str:
     return f"published by {sources[0].author}, on {'; '.join(devices)}" + "".join(left_out)
 
 
-def of(evidence: Evidence) -> str:
+def tag(evidence: Evidence) -> str:
     """The suffix of a source's row: ", NVIDIA H200, 2025"; "" for a live one, which is this machine's."""
     return "" if evidence.kind == "live" else f", {evidence.device}, {evidence.year}"
 

@@ -22,7 +22,7 @@ def model(device: str) -> str:
     return VARIANT.split(MAKERS.sub("", device), maxsplit=1)[0].strip()
 
 
-def known(results: Path = RESULTS) -> list[tuple[Experiment, str, Evidence]]:
+def all_evidence(results: Path = RESULTS) -> list[tuple[Experiment, str, Evidence]]:
     """(experiment, GPU model, evidence) of all records and published figures, in the order of the chapters;
     within an experiment records first, then the newest figures.
     """

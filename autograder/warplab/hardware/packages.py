@@ -30,7 +30,7 @@ def needs(*extras: str) -> None:
         )
 
 
-def asked_for(code: str) -> list[str]:
+def extras_in(code: str) -> list[str]:
     """The extras for which ``code``, such as a notebook's, calls ``needs``."""
     calls = re.findall(r"^\s*needs\((.*?)\)", code, re.MULTILINE)
     return list(dict.fromkeys(re.findall(r'"(\w+)"', " ".join(calls))))

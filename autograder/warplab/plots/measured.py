@@ -9,7 +9,7 @@ import textwrap
 from matplotlib.ticker import EngFormatter, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from warplab.evidence.experiments.rooflines import INTENSITY
-from warplab.evidence.measure import of
+from warplab.evidence.measure import tag
 from warplab.evidence.roofs import roof
 from warplab.evidence.side_by_side import model
 from warplab.plots.evidence import MARKERS, duration
@@ -67,7 +67,7 @@ def measured(measurement, alt=None, caption=None):
         middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
         ax.text(0.5, 0.5, "not recorded yet", style="italic", color=PALETTE["grey"], **middle)
     spoken = "; ".join(
-        f"{p.series}{of(e)} at {p.x:,g}: {p.text()}" for e in measurement.evidence for p in e.points[:9]
+        f"{p.series}{tag(e)} at {p.x:,g}: {p.text()}" for e in measurement.evidence for p in e.points[:9]
     )
     alt = alt or f"{measurement.question} {caption or ''} {spoken}"
     text = f"{caption or measurement.question} {said_of(measurement)}"

@@ -9,8 +9,8 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Says = str | Callable[[int], str]  # a text about a thread, or a function of the thread's index in its group
-NOT_THEIRS = ("site-packages", "/warplab/", "/autograder/sandbox/", "/lib/python3", "<frozen ", "IPython")
+Wording = str | Callable[[int], str]  # about a thread, or a function of the thread's index in its group
+NOT_READERS = ("site-packages", "/warplab/", "/autograder/sandbox/", "/lib/python3", "<frozen ", "IPython")
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class Act:
     line: int
 
 
-def led_here(error: BaseException) -> list[str]:
+def reader_lines(error: BaseException) -> list[str]:
     """The lines of the reader's own notebook or script that led to an error, the outermost first."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not any(part in f.filename for part in NOT_THEIRS)]
+    own = [f for f in frames if not any(part in f.filename for part in NOT_READERS)]
     return [f"line {frame.lineno}: {frame.line}" for frame in own if frame.line]
 
 
@@ -64,7 +64,7 @@ class LaunchError(RuntimeError):
 
     def _render_traceback_(self) -> list[str]:
         """What IPython shows: the notebook's lines that led here, and the text; no frame of this package."""
-        return [*led_here(self), f"{type(self).__name__}: {self}"]
+        return [*reader_lines(self), f"{type(self).__name__}: {self}"]
 
 
 class OutOfTime(BaseException):

@@ -10,7 +10,7 @@ class Observer:
     ``accessed``: a load ("read" in ``what``), a store ("write", with its ``values``, told before they are
     stored) or an atomic ("atomic"); ``offset`` and ``width`` are bytes. At a read of uninitialised memory an
     observer may return the arguments of ``taint.loaded``.
-    ``read_until_now``: an asynchronous instruction has finished a read of shared memory, of which
+    ``read_ended``: an asynchronous instruction has finished a read of shared memory, of which
     ``accessed`` told when it began.
     ``missed``: a shuffle reads from absent lanes (``missing``, as in ``warp.shuffle``); the observer returns
     the values that lanes get, which are ``got`` unless it taints them.
@@ -27,7 +27,7 @@ class Observer:
     ``done``: a chunk of thread blocks has ended.
     """
 
-    def at_once(self, machine) -> int | None:
+    def blocks_at_once(self, machine) -> int | None:
         """How many thread blocks should run together; None: no wish. Asked before the first block runs."""
 
     def executed(self, machine, group, block): ...
@@ -40,7 +40,7 @@ class Observer:
         if group.size:
             self.accessed(machine, group, site, access, 0, width, space, what, values)
 
-    def read_until_now(self, machine, group, site, access, width): ...
+    def read_ended(self, machine, group, site, access, width): ...
 
     def missed(self, machine, group, site, missing, got):
         return got

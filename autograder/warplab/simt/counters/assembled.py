@@ -61,10 +61,10 @@ def width_of(instr: MachineInstruction) -> int:
 
 def form_of(instr: MachineInstruction) -> str:
     """``LDS.128``, ``REDG.ADD``: the opcode with its width or operation, without caches and scopes."""
-    told = _OPERATIONS if kinds_of(instr) == ("atomic",) else _BYTES
+    shown = _OPERATIONS if kinds_of(instr) == ("atomic",) else _BYTES
     if instr.opcode in ("LDSM", "STSM"):
         return ".".join((instr.opcode, *instr.mods[-1:]))
-    return ".".join((instr.opcode, *(m for m in instr.mods if m in told)))
+    return ".".join((instr.opcode, *(m for m in instr.mods if m in shown)))
 
 
 def elects(code: Sequence[MachineInstruction]) -> list[bool]:

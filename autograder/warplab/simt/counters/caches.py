@@ -28,7 +28,7 @@ from warplab.simt.toolchain.ptxas import assemble, blocks_per_sm
 WAYS = 16
 LINE_SHIFT = 7
 PAST_L1 = {"cg", "cv", "volatile", "relaxed", "acquire"}
-STEPS = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB: the sizes of shared memory that an SM can be set to
+SHARED_SIZES = (0, 8, 16, 32, 64, 100, 132, 164, 196)  # KiB of an SM's memory that can be shared memory
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _way_of(tags, stamps, line, now):
 
 
 @compiled
-def _ask(sectors, warps, sms, whole, stores, cache, clock):
+def _lookup(sectors, warps, sms, whole, stores, cache, clock):
     """(hit or miss of each request, number of dirty sectors evicted); requests are served in order.
 
     ``sms``: the cache of each request; ``whole``: whether a store writes the whole sector; ``stores``:
@@ -116,7 +116,7 @@ def _ask(sectors, warps, sms, whole, stores, cache, clock):
     """
     tags, stamps, there, dirty = cache
     hits, left = np.zeros(sectors.size, np.bool_), 0
-    came, by = -1, -1  # the line that was allocated last, and the warp that requested it
+    allocated, allocator = -1, -1  # the line that was allocated last, and the warp that requested it
     for i in range(sectors.size):
         line, bit = sectors[i] >> 2, np.uint8(1 << (sectors[i] & 3))
         at = sms[i], _set_of(line, tags.shape[1])
@@ -125,8 +125,8 @@ def _ask(sectors, warps, sms, whole, stores, cache, clock):
         if not known:
             for sector in range(4):
                 left += changed[way] >> sector & 1
-            tags[at][way], present[way], changed[way], came, by = line, 0, 0, line, warps[i]
-        hits[i] = came != line or by != warps[i] if stores[i] else (present[way] & bit) != 0
+            tags[at][way], present[way], changed[way], allocated, allocator = line, 0, 0, line, warps[i]
+        hits[i] = allocated != line or allocator != warps[i] if stores[i] else (present[way] & bit) != 0
         if whole[i] or not stores[i]:
             present[way] |= bit
         if stores[i]:
@@ -150,11 +150,11 @@ class CacheModel(Observer):
         self._l2 = _empty(1, self._spec["l2_cache"].si / smaller**2)
         self._l1: tuple = ()
         self._counts, self._clock = Counter(), 1
-        self._apart = 0  # blocks that run at once in a grid of several waves: they start at different times
-        self._asked: list[np.ndarray] = []  # requests to L2: rows of time, block, sector, 1 for a store
-        self._later = np.zeros((4, 0), np.int64)  # requests of a chunk that fall into the next chunk's time
+        self._wave = 0  # blocks that run at once in a grid of several waves: they start at different times
+        self._l2_requests: list[np.ndarray] = []  # requests to L2: rows of time, block, sector, 1 for a store
+        self._postponed = np.zeros((4, 0), np.int64)  # requests that fall into the next chunk's time
 
-    def at_once(self, machine) -> int:
+    def blocks_at_once(self, machine) -> int:
         """The blocks that are resident on all SMs together; L1 gets the memory of an SM that they leave."""
         program, launch = machine.program, machine.launch
         limits = Target.of(self._spec.arch).limits
@@ -162,12 +162,12 @@ class CacheModel(Observer):
         fits = min(blocks_per_sm(registers, machine.shared_size, launch.threads, limits).values())
         resident = max(1, min(fits, -(-launch.blocks // self._sms)))
         asked = resident * (machine.shared_size + limits.reserved_shared)
-        step = next((kib << 10 for kib in STEPS if kib << 10 >= asked), limits.shared_per_sm)
+        step = next((kib << 10 for kib in SHARED_SIZES if kib << 10 >= asked), limits.shared_per_sm)
         self._l1 = _empty(self._sms, (self._inside_sm - min(step, limits.shared_per_sm)) / self._smaller)
-        self._serve(self._later)
-        at_once = max(1, fits) * self._sms
-        self._apart = at_once if launch.blocks > at_once else 0
-        return at_once
+        self._serve(self._postponed)
+        blocks_at_once = max(1, fits) * self._sms
+        self._wave = blocks_at_once if launch.blocks > blocks_at_once else 0
+        return blocks_at_once
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space != "global" or not group.size:
@@ -177,7 +177,7 @@ class CacheModel(Observer):
         table = np.sort(sectors_by_warp(machine, group, address, width), axis=1)
         new = np.diff(table, axis=1, prepend=-1) != 0
         block = machine.block_of_lane[group.lanes[group.firsts]]
-        turn = 7 * (machine.first_block // self._apart) if self._apart else 0
+        turn = 7 * (machine.first_block // self._wave) if self._wave else 0
         row = np.nonzero(new)[0]
         sectors, sms = table[new], ((block + turn) % self._sms)[row]
         lanes = np.diff(np.flatnonzero(new), append=new.size)
@@ -187,40 +187,40 @@ class CacheModel(Observer):
             onward = np.ones(sectors.size, bool)
             if not past:
                 every = np.full(sectors.size, stores)
-                hits, _ = _ask(sectors, row, sms, whole, every, self._l1, self._clock)
+                hits, _ = _lookup(sectors, row, sms, whole, every, self._l1, self._clock)
                 asked, had = ("l1_writes", "l1_write_hits") if stores else ("l1_reads", "l1_hits")
                 self._counts.update({asked: sectors.size, had: np.count_nonzero(hits)})
                 onward = every | ~hits
             self._clock += sectors.size
-            what_when = len(self._asked), block[row[onward]], sectors[onward], stores
-            self._asked.append(np.array(np.broadcast_arrays(*what_when)))
+            what_when = len(self._l2_requests), block[row[onward]], sectors[onward], stores
+            self._l2_requests.append(np.array(np.broadcast_arrays(*what_when)))
 
     def done(self, machine):
         """Send the chunk's requests to L2, in the order of time. If there are several waves, block j of n
         runs j/n of a wave late.
         """
-        steps = len(self._asked)
-        asked = np.hstack([self._later, *self._asked])
-        if self._apart:
-            asked[0] += asked[1] * steps // self._apart
+        steps = len(self._l2_requests)
+        asked = np.hstack([self._postponed, *self._l2_requests])
+        if self._wave:
+            asked[0] += asked[1] * steps // self._wave
         asked = asked[:, np.argsort(asked[0], kind="stable")]
         now = np.searchsorted(asked[0], steps)
         self._serve(asked[:, :now])
-        self._later, self._asked = asked[:, now:] - [[steps], [0], [0], [0]], []
-        self._later[1] = 0
+        self._postponed, self._l2_requests = asked[:, now:] - [[steps], [0], [0], [0]], []
+        self._postponed[1] = 0
 
     def _serve(self, asked):
         sectors, stores = asked[2:]
-        hits, left = _ask(sectors, *np.zeros_like(asked[:2]), stores, stores, self._l2, self._clock)
+        hits, left = _lookup(sectors, *np.zeros_like(asked[:2]), stores, stores, self._l2, self._clock)
         reads, had = int(np.count_nonzero(stores == 0)), int(np.count_nonzero(hits[stores == 0]))
         found = {"l2_reads": reads, "l2_hits": had, "l2_writes": stores.size - reads}
         self._counts.update(found | {"hbm_reads": reads - had, "hbm_writes": left})
         self._clock += sectors.size
-        self._later = self._later[:, :0]
+        self._postponed = self._postponed[:, :0]
 
     def result(self) -> ModelledCaches:
         """The modelled traffic of all launches so far."""
-        self._serve(self._later)
+        self._serve(self._postponed)
         self._counts["left_in_l2"] = np.unpackbits(self._l2[3]).sum()
         return ModelledCaches(self._spec.short, **{name: int(n) for name, n in self._counts.items()})
 

@@ -45,7 +45,7 @@ class AbsentLanes:
         self.machine = machine
         # by site: for each absent lane, a lane that named it (-1 for lanes not absent), and that lane's mask
         self.of_site: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.are_some, self.changes, self.looked = False, 0, 0
+        self.any_absent, self.changes, self.looked = False, 0, 0
 
     def add(self, group, mask: np.ndarray, site: int) -> None:
         """``group`` executes a warp-wide exchange whose member ``mask`` names lanes that are not in the
@@ -59,7 +59,7 @@ class AbsentLanes:
         here, away = here[new][::-1], away[new][::-1]  # the first lane that names one overwrites the others
         if away.size:
             came[away], masks[away] = group.lanes[here], named[here]
-            self.are_some, self.changes = True, self.changes + 1
+            self.any_absent, self.changes = True, self.changes + 1
             self.of_site[site] = came, masks
 
     def outside(self, group, mask: np.ndarray, site, instr) -> bool:
@@ -78,25 +78,25 @@ class AbsentLanes:
             f"  Look at: the mask, which must name all lanes that come; or an if around the {what} that only "
             "the lanes of the mask take"
         )
-        self._note(site, instr, text)
+        self._warn(site, instr, text)
         return True
 
-    def _note(self, site, instr, text: str) -> None:
+    def _warn(self, site, instr, text: str) -> None:
         program, warnings = self.machine.program, self.machine.sync_warnings
         warnings["lanes", site] = text, program.file_of(instr.file) or program.name, instr.line
 
-    def look(self, index: int, group, waiting) -> None:
+    def check(self, index: int, group, waiting) -> None:
         """Look for absent lanes in ``group``, which has executed basic block ``index``, and in the groups
         ``waiting`` at barriers.
         """
         if not self.machine.program.quiet[index]:
-            self._goes_on(index, group)
+            self._warn_absent(index, group)
         if self.looked != self.changes:
             self.looked = self.changes
             for at, other in waiting:
-                self._goes_on(at, other)
+                self._warn_absent(at, other)
 
-    def _goes_on(self, index: int, group) -> None:
+    def _warn_absent(self, index: int, group) -> None:
         """``group`` has an effect that other lanes see: warn of exchanges that its lanes are absent from."""
         if group.cleared == self.changes:  # none of its lanes was absent
             return
@@ -117,5 +117,5 @@ class AbsentLanes:
                 "to it, or take the mask from __ballot_sync before the branch; where all come in the end, "
                 "put a __syncwarp() before it"
             )
-            self._note(site, instr, text)
+            self._warn(site, instr, text)
             del self.of_site[site]

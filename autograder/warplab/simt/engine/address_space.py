@@ -37,11 +37,11 @@ class Region:
     order: str = "C"
     start: int = 0  # the byte at which that array begins
     views: dict[str, np.ndarray] = field(default_factory=dict)
-    told: tuple | None = None  # the description that ``label`` and ``shape`` were last set from
+    words: tuple | None = None  # (argument name, its words in numba's convention), cached
 
     def holds(self, array, label: str) -> Region:
         """Note which array is in the region; returns the region."""
-        self.label, self.itemsize, self.told = label, max(array.dtype.itemsize, 1), None
+        self.label, self.itemsize, self.words = label, max(array.dtype.itemsize, 1), None
         self.shape, self.order = tuple(array.shape), "C"
         if len(self.shape) > 1 and not array.flags["C_CONTIGUOUS"]:
             self.order, self.shape = ("F", self.shape) if array.flags["F_CONTIGUOUS"] else ("C", ())
@@ -68,7 +68,7 @@ class Region:
         return v
 
 
-NOWHERE = Region(0, np.empty(0, np.uint8), "nothing")
+UNMAPPED = Region(0, np.empty(0, np.uint8), "nothing")
 """Stands for the region of an address where nothing is allocated; its size is 0."""
 
 

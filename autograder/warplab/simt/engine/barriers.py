@@ -60,7 +60,7 @@ def release_early(machine, waiting, running):
     if here:
         passing, staying, others = _complete_clusters(machine, waiting, running)
         if passing:
-            tell_who_met(machine, passing, all_of_them=False)
+            report_met(machine, passing, all_of_them=False)
             return passing, [*others, *staying]
         passing, left = release_early(machine, others, [*running, *(g for _, g in here)])
         return passing, [*left, *here]
@@ -74,7 +74,7 @@ def release_early(machine, waiting, running):
             return [], waiting
         passing, left = release(machine, whole)
         waiting = [*waiting, *left]
-    tell_who_met(machine, passing, all_of_them=False)
+    report_met(machine, passing, all_of_them=False)
     return passing, waiting
 
 
@@ -172,13 +172,13 @@ def _error(
     return kind(text, kernel=program.name, where=program.line_of_block(index), hint=hint, acts=acts)
 
 
-def tell_who_met(machine, passing, all_of_them: bool) -> None:
+def report_met(machine, passing, all_of_them: bool) -> None:
     """Tell the observers that all threads pass a barrier of their block, or else which threads have met."""
     program = machine.program
     if here := _at(machine, passing, "cluster"):
         lanes = np.sort(np.concatenate([g.lanes for _, g in here]))
         if machine.cluster_barrier.passed(lanes):
-            _note(machine, here[0][0], LEFT.format("a cluster", "cluster.sync()", "cluster"))
+            _warn(machine, here[0][0], LEFT.format("a cluster", "cluster.sync()", "cluster"))
         return  # all of ``passing`` are at the cluster's barrier
     if all_of_them and all(_count(program, i, g) is None for i, g in passing):
         for o in machine.observers:
@@ -211,10 +211,10 @@ def _all(machine, waiting, others=()):
             split = np.intersect1d(warps, theirs)
             if split.size and _aligned(program.blocks[index].branch, program.blocks[other].branch):
                 _diverged(machine, int(split[0]) // per_block, other, index, everyone)
-            _note_two_places(machine, index, other)
+            _warn_of_two(machine, index, other)
         arrived[index] = np.union1d(warps, arrived.get(index, warps))
     _vote(machine, waiting)
-    note_who_left(machine, waiting[0][0], [group for _, group in waiting])
+    warn_of_left(machine, waiting[0][0], [group for _, group in waiting])
     return waiting
 
 
@@ -230,7 +230,7 @@ def _aligned(*barriers) -> bool:
     return any(b.opcode == "bar" or "aligned" in b.mods for b in barriers)
 
 
-def _note_two_places(machine, index: int, other: int) -> None:
+def _warn_of_two(machine, index: int, other: int) -> None:
     program = machine.program
     here, there = program.line_of_block(index), program.line_of_block(other)
     if here != there:
@@ -239,19 +239,19 @@ def _note_two_places(machine, index: int, other: int) -> None:
             "have one number and each warp is at one of them; CUDA C++ asks for one syncthreads() that all "
             "threads of the block reach"
         )
-        _note(machine, index, doubt)
+        _warn(machine, index, doubt)
 
 
-def note_who_left(machine, index: int, groups) -> None:
+def warn_of_left(machine, index: int, groups) -> None:
     """Warn of a barrier that some threads of a block pass after others have left the kernel."""
     if index in machine.sync_warnings:
         return
     here = np.bincount(machine.block_of_lane[np.concatenate([g.lanes for g in groups])])
     if ((here > 0) & (here < machine.launch.threads)).any():
-        _note(machine, index, LEFT.format("a block", "syncthreads()", "block"))
+        _warn(machine, index, LEFT.format("a block", "syncthreads()", "block"))
 
 
-def _note(machine, index: int, doubt: str) -> None:
+def _warn(machine, index: int, doubt: str) -> None:
     if index in machine.sync_warnings:
         return
     program, barrier = machine.program, machine.program.blocks[index].branch

@@ -31,7 +31,7 @@ from warplab.simt.engine.loadstore import slots_of, taken
 from warplab.simt.engine.movement import SPACES
 from warplab.simt.engine.swizzle import PIECE, swizzled
 from warplab.simt.engine.tensor_maps import ALIGNED, SIZE, Map, decoded
-from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, Says, UseAfterFree
+from warplab.simt.errors import InvalidLaunch, MisalignedAccess, OutOfBounds, UseAfterFree, Wording
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type
 
@@ -229,7 +229,7 @@ class _Row:
             hint = "the number of bytes, or a loop for the rest"
             self._refuse(MisalignedAccess, self.size % PIECE or not self.size, said, hint)
 
-    def _refuse(self, kind, bad, does: Says, hint: str) -> None:
+    def _refuse(self, kind, bad, does: Wording, hint: str) -> None:
         self.memory.machine.refuse(kind, self.group, self.site, np.asarray(bad), does, hint)
 
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from warplab.simt.engine import clusters, warp
-from warplab.simt.engine.address_space import NOWHERE, REGION_SHIFT, Access, AddressSpace, Region
+from warplab.simt.engine.address_space import REGION_SHIFT, UNMAPPED, Access, AddressSpace, Region
 from warplab.simt.engine.atomics import update
 from warplab.simt.engine.generic_addresses import PARAMETERS, in_several_spaces, resolve, space_keys
 from warplab.simt.engine.groups import joined
@@ -38,7 +38,7 @@ class LoadStoreUnit:
     def __init__(self, machine):
         self.machine, self.program, self.observers = machine, machine.program, machine.observers
         self.space: AddressSpace = machine.space
-        self.held: list[np.ndarray] | None = None  # origins of the values that are being stored (``taint``)
+        self.stored_origins: list[np.ndarray] | None = None  # of tainted values in the current store
 
     def param(self, name: str, offset: int, dtype: str) -> np.ndarray:
         data = self.machine.launch.params[name]
@@ -77,7 +77,7 @@ class LoadStoreUnit:
         if space != "global":
             access = self._own(group, space, address)
         else:
-            region = self.space.find(int(address[0])) or NOWHERE
+            region = self.space.find(int(address[0])) or UNMAPPED
             access = Access(address, region, (address - np.uint64(region.base)).view(np.int64))
         if len(group.accesses) > 64:
             group.accesses.clear()
@@ -170,14 +170,14 @@ class LoadStoreUnit:
         width = np.dtype(dtype).itemsize
         given = values
         if Tainted in map(type, values):
-            self.held, values = [origins_of([value]) for value in values], plain(values)
+            self.stored_origins, values = [origins_of([value]) for value in values], plain(values)
         try:
             access, _ = self.access(group, site, space, address, offset, width * len(values), "write", values)
         except SeveralPlaces as found:
             return _apart(found.keys, self.store, group, site, space, address, offset, dtype, given)
         view = access.region.view(dtype)
         index = access.index(width.bit_length() - 1, offset)
-        self.held = None
+        self.stored_origins = None
         for i, value in enumerate(values):
             # if all lanes write one address, the value of some lane remains: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
@@ -230,7 +230,7 @@ class LoadStoreUnit:
         for o in self.observers:
             o.warp_barrier(self.machine, group)
 
-    def exchanged(self, group, mask, site: int) -> None:
+    def check_members(self, group, mask, site: int) -> None:
         """Warn of a warp-wide exchange whose member ``mask`` names absent lanes, or omits a lane that takes
         part.
         """
@@ -289,7 +289,7 @@ class LoadStoreUnit:
                 message = f"{who} {does} {freed.place(address - freed.base)}, which has been freed"
                 hint = "keep a reference to the device array for as long as kernels use it"
                 raise self.program.error(UseAfterFree, site, message, hint)
-            if region is NOWHERE:
+            if region is UNMAPPED:
                 message = f"{who} {does} address {address:#x}, where nothing is allocated"
                 hint = "where the pointer comes from, and whether its index can be that large or negative"
                 raise self.program.error(OutOfBounds, site, message, hint)
@@ -336,7 +336,7 @@ class LoadStoreUnit:
     def place(self, space: str, region: Region, at: int, width: int) -> str:
         """The name of what is at a byte: an element of an array, or the thread's local memory."""
         if space == "global":
-            return "" if region is NOWHERE else region.place(at)
+            return "" if region is UNMAPPED else region.place(at)
         return "its local memory" if space == "local" else self.program.shared_place(at, width)
 
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from warplab.simt.engine import clusters
 from warplab.simt.engine.absent_lanes import AbsentLanes
-from warplab.simt.engine.address_space import NOWHERE, AddressSpace, Region
-from warplab.simt.engine.barriers import note_who_left
+from warplab.simt.engine.address_space import UNMAPPED, AddressSpace, Region
+from warplab.simt.engine.barriers import warn_of_left
 from warplab.simt.engine.bulk_watch import BulkWatch
 from warplab.simt.engine.groups import Group, joined
 from warplab.simt.engine.idle_clocks import is_clock
@@ -26,7 +26,7 @@ from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.program import MAX_CALLS, Program
 from warplab.simt.engine.schedule import Schedule
 from warplab.simt.engine.wrapped import WrappedArray
-from warplab.simt.errors import Act, InvalidLaunch, LaunchError, NoProgress, OutOfTime, Says, StackOverflow
+from warplab.simt.errors import Act, InvalidLaunch, LaunchError, NoProgress, OutOfTime, StackOverflow, Wording
 from warplab.simt.observer import Observer
 from warplab.simt.ptx.blocks import BasicBlock
 
@@ -137,7 +137,7 @@ class Machine:
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
         threads, local = self.launch.threads, self.program.local_size
-        wanted = [n for o in self.observers if (n := o.at_once(self)) is not None]
+        wanted = [n for o in self.observers if (n := o.blocks_at_once(self)) is not None]
         fit = (
             min(wanted, default=CHUNK_LANES // threads),
             CHUNK_SHARED // max(1, self.shared_stride),
@@ -277,10 +277,10 @@ class Machine:
                 guard = functions[index](self.memory, group, group.regs)
                 if isinstance(guard, WrappedArray):
                     guard = guard.decides(group, block)
-                if self.absent.are_some:
-                    self.absent.look(index, group, schedule.standing)
+                if self.absent.any_absent:
+                    self.absent.check(index, group, schedule.standing)
                 if self.yields:
-                    schedule.give_turn()
+                    schedule.yield_turn()
                     self.yields = False
                 for o in of_blocks:
                     o.executed(self, group, block)
@@ -331,7 +331,7 @@ class Machine:
             schedule.gather(block.index, group, guard)
         elif everybody and block.plain_barrier:
             if schedule.alive < schedule.started:
-                note_who_left(self, block.index, [group])
+                warn_of_left(self, block.index, [group])
             for o in self.observers:
                 o.barrier(self, block)
             return block.next
@@ -387,7 +387,7 @@ class Machine:
         others = group.size - 1
         who = self.thread_name(group.lanes[0]) + (f" and {others} more are" if others else " is")
         last = next(reversed(group.accesses.values()), None)
-        if last is None or last.region is NOWHERE:
+        if last is None or last.region is UNMAPPED:
             return f"{who} still running"
         space = {id(self.shared): "shared", id(self.local): "local"}.get(id(last.region), "global")
         return f"{who} still running, last at {self.memory.place(space, last.region, int(last.within[0]), 4)}"
@@ -402,7 +402,7 @@ class Machine:
         return i % gx, i // gx % gy, i // (gx * gy)
 
     def refuse(
-        self, kind: type[LaunchError], group, site: int, bad: np.ndarray, does: Says, hint: str
+        self, kind: type[LaunchError], group, site: int, bad: np.ndarray, does: Wording, hint: str
     ) -> None:
         """Raise an error of a ``kind`` at a site if a lane of the group is ``bad`` (one value a lane, or one
         for all). ``does``: the sentence after the first such thread's name, or a function that makes it from

@@ -26,7 +26,7 @@ from warplab.simt.engine.clusters import MEMORIES
 from warplab.simt.engine.generic_addresses import in_several_spaces, resolve
 from warplab.simt.engine.indices import array_at
 from warplab.simt.engine.movement import space_of
-from warplab.simt.errors import BarrierMisuse, LaunchError, NoProgress, Says, SharedRace
+from warplab.simt.errors import BarrierMisuse, LaunchError, NoProgress, SharedRace, Wording
 from warplab.simt.ptx.parser import Reg
 
 SIZE = 8  # bytes of an object, and its alignment
@@ -158,7 +158,9 @@ class _Use:
     site: int
     words: np.ndarray
 
-    def refuse(self, bad: np.ndarray, does: Says, hint: str, kind: type[LaunchError] = BarrierMisuse) -> None:
+    def refuse(
+        self, bad: np.ndarray, does: Wording, hint: str, kind: type[LaunchError] = BarrierMisuse
+    ) -> None:
         """``Machine.refuse``, with ``{}`` in ``does`` replaced by the object's name."""
 
         def said(i: int) -> str:

@@ -14,7 +14,7 @@ from warplab.simt.engine.generic_addresses import PARAMETERS
 from warplab.simt.engine.idle_clocks import is_clock, only_sleeps
 from warplab.simt.engine.indices import SharedArray, array_at, last_index, shared_array
 from warplab.simt.engine.instructions import INSTRUCTIONS
-from warplab.simt.engine.schedule import whole_exchanges
+from warplab.simt.engine.schedule import warps_needed
 from warplab.simt.engine.translate import translate
 from warplab.simt.errors import InvalidLaunch, LaunchError, UnsupportedInstruction
 from warplab.simt.ptx.blocks import registers_read, split, successors
@@ -30,8 +30,8 @@ from warplab.simt.ptx.parser import (
     Sym,
     Variable,
     leaves,
-    meets_grid_wide,
     parse,
+    uses_grid_barrier,
 )
 from warplab.simt.ptx.ptx_types import TYPES
 from warplab.simt.ptx.stored import Origin, written_through
@@ -87,7 +87,7 @@ class Program:
         self.instrs = [i for b in self.blocks for i in b.instrs]  # without those that end a basic block
         self.grid_barrier = any(
             b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods for b in self.blocks
-        ) or any(meets_grid_wide(i.text) for i in self.instrs)
+        ) or any(uses_grid_barrier(i.text) for i in self.instrs)
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.place)
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
@@ -196,8 +196,8 @@ class Program:
         return min([8, *(TYPES[m].bytes for m in kinds)])
 
     @cached_property
-    def whole_exchanges(self) -> list[int]:
-        return whole_exchanges(self.blocks)
+    def warps_needed(self) -> list[int]:
+        return warps_needed(self.blocks)
 
     @cached_property
     def quiet(self) -> list[bool]:

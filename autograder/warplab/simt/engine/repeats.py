@@ -37,9 +37,9 @@ from warplab.simt.ptx.effects import effects_of
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES, PTXType, last_type
 
-WHOLE = 8  # launches of a program that run in full before any is traced
+FULL_RUNS = 8  # launches of a program that run in full before any is traced
 MOST_CONTENTS = 1 << 10  # bytes of an array whose contents may be part of the kind
-KINDS, ALL_BYTES = 256, 1 << 26  # limits of a program's traces: their number, and their bytes in all
+MOST_KINDS, MOST_BYTES = 256, 1 << 26  # limits of a program's traces: their number, and their bytes in all
 IDLE = 1000  # launches of the program without a replay after which its traces are dropped
 UNTRACED = {"mma", "movmatrix", "mbarrier", "extern", "recurse", "results", "trap", "call"}
 PLAIN = {"global", "nc", "shared", "local", "v2", "v4", "v8", *TYPES}  # modifiers of loads and stores
@@ -52,7 +52,7 @@ class Repeats:
         self.program, self.launches = program, 0
         self.names = [p.name for p in program.function.params]
         self.sizes = [p.size for p in program.function.params]
-        self.allowed: tuple | None = None  # the configuration that was last checked against a Target's limits
+        self.checked: tuple | None = None  # the configuration that was last checked against a Target's limits
         self.most_contents = MOST_CONTENTS
         self.contents: set[Parameter] = set()  # pointers to arrays on which addresses or branches depend
         self.forget()
@@ -79,7 +79,7 @@ class Repeats:
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
         """The kind of a launch; None for a program's first launches, and if it cannot be traced."""
         self.launches += 1
-        if self.launches <= WHOLE or not self.parameters:
+        if self.launches <= FULL_RUNS or not self.parameters:
             return None
         kind = LaunchKind(self, launch, space)
         return kind if kind.identify() else None
@@ -96,7 +96,7 @@ class Repeats:
             self.seen.clear()
         came_before = hash(key) in self.seen
         self.seen.add(hash(key))
-        return came_before and len(self.kept) < KINDS and self.bytes < ALL_BYTES
+        return came_before and len(self.kept) < MOST_KINDS and self.bytes < MOST_BYTES
 
 
 @dataclass

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from warplab.simt.engine.absent_lanes import WARP_WIDE
-from warplab.simt.engine.barriers import release, release_early, release_warps, tell_who_met, warp_deadlock
+from warplab.simt.engine.barriers import release, release_early, release_warps, report_met, warp_deadlock
 from warplab.simt.engine.groups import Group
 from warplab.simt.engine.instructions import INSTRUCTIONS
 from warplab.simt.engine.warp_exchanges import is_full
@@ -22,7 +22,7 @@ PATIENCE = 32  # polls in a row without a lane leaving the loop, after which oth
 BOOST = 256  # length of that turn, in basic blocks
 
 
-def whole_exchanges(blocks: list[BasicBlock]) -> list[int]:
+def warps_needed(blocks: list[BasicBlock]) -> list[int]:
     """How many whole warps each basic block needs: 4 if it has a ``wgmma``, 1 if it has a warp-wide exchange
     whose member mask is always all ones, else 0.
     """
@@ -42,7 +42,7 @@ class Schedule:
     """The schedule of one run through a kernel, or through a recursive function of it."""
 
     def __init__(self, machine, first: int, start: Group):
-        self.machine, self.whole = machine, machine.program.whole_exchanges
+        self.machine, self.whole = machine, machine.program.warps_needed
         self.ready: dict[int, list[Group]] = {first: [start]}
         self.started = self.alive = start.size  # lanes
         self.done: list[Group] = []  # groups that have left a recursive function, with their registers
@@ -86,7 +86,7 @@ class Schedule:
         while not self.ready:
             if not self.gathering:
                 passing, self.waiting = release(self.machine, self.waiting)
-                tell_who_met(self.machine, passing, all_of_them=not self.waiting)
+                report_met(self.machine, passing, all_of_them=not self.waiting)
                 self._pass(passing)
             elif not (self._release_warps() or self._release_early()):
                 warp_deadlock(self.machine, self.gathering, self.waiting)
@@ -105,7 +105,7 @@ class Schedule:
         self.polls += block.polls
         self.boost = max(0, self.boost - 1)
 
-    def give_turn(self) -> None:
+    def yield_turn(self) -> None:
         """The running group polled without success: the others run first."""
         self.polls, self.boost = self.patience, 0
 

@@ -21,7 +21,7 @@ def _checks_mask(code, instr, mask) -> int:
     """Emit the check whether the member mask fits the lanes; returns the instruction's site."""
     site = code.site(instr)
     whole = "if not group.full: " if is_full(mask) else ""
-    code.emit(f"{whole}memory.exchanged(group, {code.use(mask, 'u4')}, {site})")
+    code.emit(f"{whole}memory.check_members(group, {code.use(mask, 'u4')}, {site})")
     return site
 
 

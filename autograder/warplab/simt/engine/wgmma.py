@@ -278,7 +278,7 @@ def wait(memory, group, last: int) -> None:
         for address in reading.addresses:
             access = memory.prepare(part, "shared", address)
             for o in memory.observers:
-                o.read_until_now(machine, part, reading.site, access, PIECE)
+                o.read_ended(machine, part, reading.site, access, PIECE)
     first = np.unique([reading.lane for reading in done])
     lanes = (first[:, np.newaxis] + np.arange(LANES)).reshape(-1)
     for o in memory.observers:

@@ -116,9 +116,9 @@ def _described(name: str, dtype: np.dtype, shape: tuple[int, ...]) -> str:
 
 
 def _array(name, value, space, out, regions):
-    region, told = getattr(value, "_warplab_told", (None, None))  # of a device array launched before
-    if region is not None and told is not None and told[0] == name and region.told is told:
-        out += told[1]
+    region, known = getattr(value, "_warplab_words", (None, None))  # of a device array launched before
+    if region is not None and known is not None and known[0] == name and region.words is known:
+        out += known[1]
         return
     array = host_array(value, name)
     if array is not None:
@@ -132,8 +132,8 @@ def _array(name, value, space, out, regions):
     else:
         array, pointer, region = on_device(name, value, space)
         if region is not None:
-            region.told = name, numba_array_words(pointer, array)
-            array._warplab_told = region, region.told
+            region.words = name, numba_array_words(pointer, array)
+            array._warplab_words = region, region.words
     out += numba_array_words(pointer, array)
 
 

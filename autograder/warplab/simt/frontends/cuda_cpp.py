@@ -41,7 +41,7 @@ from warplab.simt.frontends.space import SPACE
 from warplab.simt.frontends.symbols import Symbol, mangled, parameter_types, probe, probed
 from warplab.simt.frontends.tensor_map import on_cuda
 from warplab.simt.frontends.torch_hook import is_tensor, refuse
-from warplab.simt.ptx.parser import meets_grid_wide, parse
+from warplab.simt.ptx.parser import parse, uses_grid_barrier
 from warplab.simt.toolchain.nvrtc import CompileError, compile_ptx, prepare, text_of
 
 # (source, path, architecture) -> the variables that all kernels of this source share
@@ -258,7 +258,7 @@ def _symbol_on_cuda(ptx: str, name: str):
 @functools.cache  # parsing takes a hundred times as long as a launch
 def _kernel_on_cuda(ptx: str, entry: str):
     """(kernel on the GPU, its declared parameters, whether all its blocks must run at once)."""
-    return _on_cuda(ptx).get_kernel(entry), parse(ptx).functions[entry].params, meets_grid_wide(ptx)
+    return _on_cuda(ptx).get_kernel(entry), parse(ptx).functions[entry].params, uses_grid_barrier(ptx)
 
 
 def _attributes(cluster: tuple[int, ...], together: bool):

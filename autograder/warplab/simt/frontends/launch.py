@@ -81,9 +81,9 @@ def run(
         grid, block = _three(grid), _three(block)
         repeats, configuration = _repeats_of(program), (grid, block, dynamic_shared, cluster)
         clustered, size = cluster_of(program, grid, cluster, context.target)
-        if repeats.allowed != (configuration, context.target):
+        if repeats.checked != (configuration, context.target):
             check_limits(program, grid, block, dynamic_shared, context.target.limits)
-            repeats.allowed = configuration, context.target
+            repeats.checked = configuration, context.target
         params = dict(zip(repeats.names, values, strict=True))
         if [*map(len, values)] != repeats.sizes:
             params = {
@@ -109,7 +109,7 @@ def run(
     finally:
         for region in regions:
             space.remove(region)
-    machine.conflicts = races.found_all
+    machine.conflicts = races.conflicts
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     for text, file, line in machine.sync_warnings.values():

@@ -34,7 +34,7 @@ from warplab.simt.frontends.arguments import on_device, record
 from warplab.simt.frontends.engine_driver import DriverCalls, EngineDevice
 from warplab.simt.frontends.launch import LaunchContext, run, translated
 from warplab.simt.frontends.loaded import LoadedKernel
-from warplab.simt.frontends.numba_hook import RefusedLaunch, in_place_of
+from warplab.simt.frontends.numba_hook import RefusedLaunch, replacing
 from warplab.simt.frontends.numba_words import does_not_compile
 from warplab.simt.frontends.space import SPACE
 
@@ -89,11 +89,11 @@ def library_of(array, other):
 def launch_on_engine(launcher, args, context: LaunchContext) -> Machine:
     """Launch ``kernel[grid, block]`` under the observers of ``context``. Raises as ``run`` does."""
     found: list[Any] = [context]
-    told = _watching.set(found)
+    token = _watching.set(found)
     try:
         _for_target(launcher, context.target)(*args)
     finally:
-        _watching.reset(told)
+        _watching.reset(token)
     return found[1]
 
 
@@ -272,7 +272,7 @@ def _install(library, target: Target) -> None:
 
 
 def _stay_with_ptx(linker, code_library) -> None:
-    @in_place_of(linker, "complete")
+    @replacing(linker, "complete")
     def complete(plain, self):
         self._materialize_pending_cu()
         kinds = {code.code_type for code in self._object_codes}
@@ -284,13 +284,13 @@ def _stay_with_ptx(linker, code_library) -> None:
         modules = [self.get_linked_ptx()] if "ltoir" in kinds else [c.code for c in self._object_codes][::-1]
         return _Code(BETWEEN.join(bytes(one).rstrip(b"\0") for one in modules))
 
-    @in_place_of(code_library, "get_cufunc")
+    @replacing(code_library, "get_cufunc")
     def get_cufunc(plain, self):
         program = _program(self._cubin, self._func_name, self._func_name)
         library = _part("cuda")
         return LoadedKernel(program, library.current_context(), _driver_module().driver.target.limits)
 
-    @in_place_of(code_library, "get_kernel_attributes")
+    @replacing(code_library, "get_kernel_attributes")
     def get_kernel_attributes(plain, self):
         found = self.get_cufunc().attributes
         return {
@@ -308,7 +308,7 @@ class _Code:
 
 
 def _name_what_is_compiled(descriptor) -> None:
-    @in_place_of(descriptor.MLIRDispatcher, "__init__")
+    @replacing(descriptor.MLIRDispatcher, "__init__")
     def init(plain, self, py_func, targetoptions=None):
         options = dict(targetoptions or {})
         if not options.get("debug"):
@@ -317,7 +317,7 @@ def _name_what_is_compiled(descriptor) -> None:
 
 
 def _name_shared_arrays(lowering) -> None:
-    @in_place_of(lowering, "cuda_static_shared_memory")
+    @replacing(lowering, "cuda_static_shared_memory")
     def static_shared_memory(plain, lower, target, static_shape, dtype, alignas):
         lowering.shmem_id = number = _Symbol(lowering.shmem_id)
         kind = str(lower.get_numba_type(target.name).dtype)
@@ -342,7 +342,7 @@ def _prepare_launches(descriptor) -> None:
         setattr(marshaller, name, property(lambda self, name=name: getattr(self._launcher, name)))
     marshaller.dispatcher = property(lambda self: self._dispatcher)
 
-    @in_place_of(marshaller, "__call__")
+    @replacing(marshaller, "__call__")
     def launch(plain, self, *args):
         as_array = _part("cuda").as_cuda_array
         try:
@@ -353,13 +353,13 @@ def _prepare_launches(descriptor) -> None:
         finally:
             self._callbacks.clear()  # those of a failed launch would run after the next one
 
-    @in_place_of(descriptor.MLIRDispatcher, "__getitem__")
+    @replacing(descriptor.MLIRDispatcher, "__getitem__")
     def configured(plain, self, configuration):
         if not isinstance(configuration, tuple) or len(configuration) < 2:  # else an empty AssertionError
             raise ValueError("must specify at least the griddim and blockdim")
         return plain(self, configuration)
 
-    numba_hook.refuse_in_words(descriptor.MLIRDispatcher, marshaller, numba_hook.check_tensors)
+    numba_hook.check_first(descriptor.MLIRDispatcher, marshaller, numba_hook.check_tensors)
 
 
 def _check_count(function, args) -> None:

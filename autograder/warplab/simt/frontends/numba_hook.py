@@ -46,7 +46,7 @@ from warplab.hardware.target import Target
 from warplab.simt.engine.indices import shared_symbol
 from warplab.simt.engine.machine import Machine
 from warplab.simt.engine.program import Program
-from warplab.simt.errors import InvalidLaunch, led_here
+from warplab.simt.errors import InvalidLaunch, reader_lines
 from warplab.simt.frontends import torch_hook
 from warplab.simt.frontends.arguments import check_signature, describe, flatten
 from warplab.simt.frontends.engine_driver import DriverCalls, EngineDevice
@@ -203,7 +203,7 @@ def _loaded_kernel(library):
     return library.warplab_kernel
 
 
-def in_place_of(owner, name: str):
+def replacing(owner, name: str):
     """Decorator: the function replaces ``owner.name`` and gets the original as its first argument."""
 
     def put(function):
@@ -225,14 +225,14 @@ def ask_for_line_information() -> None:
     # numba warns of functions without source lines, such as lambdas, but the reader did not ask for lines
     warnings.filterwarnings("ignore", "Could not find source for function", append=True)
 
-    @in_place_of(numba_dispatcher.CUDADispatcher, "__init__")
+    @replacing(numba_dispatcher.CUDADispatcher, "__init__")
     def init(plain, self, py_func, targetoptions, *args, **kwargs):
         stub = len(py_func.__code__.co_code) <= 6  # only a docstring: numba fails on its lines
         if not targetoptions.get("debug") and not stub:
             targetoptions = {**targetoptions, "lineinfo": True}
         plain(self, py_func, targetoptions, *args, **kwargs)
 
-    @in_place_of(numba_nvvm, "compile_ir")
+    @replacing(numba_nvvm, "compile_ir")
     def compile_ir(plain, llvmir, **options):
         # the linker refuses to mix NVRTC's modules (1: error on a mismatch) and numba's (2: warn), which
         # happens with the functions of float16
@@ -242,7 +242,7 @@ def ask_for_line_information() -> None:
             ]
         return plain(llvmir, **options)
 
-    @in_place_of(numba_debuginfo.CUDADIBuilder, "_var_type")
+    @replacing(numba_debuginfo.CUDADIBuilder, "_var_type")
     def var_type(plain, self, lltype, size, datamodel=None):
         # types of variables are not used where only lines are asked for, so all get the same one; numba fails
         # to describe some (a division by zero for a tuple of empty tuples)
@@ -251,7 +251,7 @@ def ask_for_line_information() -> None:
             return self.module.add_debug_info("DIBasicType", byte)
         return plain(self, lltype, size, datamodel=datamodel)
 
-    @in_place_of(numba_cudaimpl, "_generic_array")
+    @replacing(numba_cudaimpl, "_generic_array")
     def generic_array(plain, context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs):
         if addrspace == SHARED:
             name = re.match(r"\s*(\w+)\s*=[^=]", _line_of(builder.debug_metadata))
@@ -281,7 +281,7 @@ def _watch_compilations() -> None:
     running, left, found_enabled, lock = 0, 0, False, threading.Lock()
     place = "", 0  # the last line in type inference; numba itself knows the line in code generation
 
-    @in_place_of(numba_errors.WarningsFixer, "catch_warnings")
+    @replacing(numba_errors.WarningsFixer, "catch_warnings")
     def at(plain, self, filename=None, lineno=None):
         nonlocal place
         if filename and "numba" not in filename:
@@ -311,7 +311,7 @@ def _watch_compilations() -> None:
                         gc.unfreeze()
                     gc.enable()
 
-    @in_place_of(numba_dispatcher._Kernel, "__init__")
+    @replacing(numba_dispatcher._Kernel, "__init__")
     def init(plain, self, py_func, *args, **kwargs):
         nonlocal place
         place = "", 0
@@ -331,7 +331,7 @@ def show(error: Exception, described: Callable[[Exception], str]) -> None:
     """Make IPython show an error as the reader's lines that led to it and a description, without frames."""
 
     def shown() -> list[str]:
-        return [*led_here(error), f"{type(error).__name__}: {described(error)}"]
+        return [*reader_lines(error), f"{type(error).__name__}: {described(error)}"]
 
     if not hasattr(error, "_render_traceback_"):
         vars(error)["_render_traceback_"] = shown
@@ -353,12 +353,12 @@ def install(target: Target) -> None:
     numba_driver.ExperimentalDevice = lambda number=0: EngineDevice(target)
     numba_dispatcher._Kernel.bind, numba_dispatcher._Kernel.launch = _bind, _launch
     numba_codegen.CUDACodeLibrary.get_cufunc = _loaded_kernel
-    refuse_in_words(numba_dispatcher.CUDADispatcher, numba_dispatcher._LaunchConfiguration, _check_arguments)
+    check_first(numba_dispatcher.CUDADispatcher, numba_dispatcher._LaunchConfiguration, _check_arguments)
     share_with_torch(cuda, DeviceNDArray)
     torch_hook.install(_on_host)
 
 
-def refuse_in_words(dispatcher, configured_kernel, check) -> None:
+def check_first(dispatcher, configured_kernel, check) -> None:
     """Check the configuration and the arguments of kernels before the library does, with better messages.
 
     ``dispatcher`` and ``configured_kernel`` are the library's classes. ``check(dispatcher, args)`` raises
@@ -366,7 +366,7 @@ def refuse_in_words(dispatcher, configured_kernel, check) -> None:
     """
     torch_hook.LAUNCHES += (dispatcher, "__getitem__"), (configured_kernel, "__call__")
 
-    @in_place_of(dispatcher, "__getitem__")
+    @replacing(dispatcher, "__getitem__")
     def configured(plain, self, configuration):
         try:
             return plain(self, configuration)
@@ -376,7 +376,7 @@ def refuse_in_words(dispatcher, configured_kernel, check) -> None:
             show(error, lambda error: f"{str(error).strip()}{words}")
             raise
 
-    @in_place_of(configured_kernel, "__call__")
+    @replacing(configured_kernel, "__call__")
     def launch(plain, self, *args, **named):
         if named:
             raise InvalidLaunch(
@@ -436,11 +436,11 @@ def share_with_torch(library, device_array) -> None:
     ``library``: ``numba.cuda`` or its successor; ``device_array``: its class of device arrays.
     """
 
-    @in_place_of(library, "as_cuda_array")
+    @replacing(library, "as_cuda_array")
     def as_cuda_array(plain, obj, sync=True):
         return device_array_of(obj, library, device_array) if is_tensor(obj) else plain(obj, sync)
 
-    @in_place_of(library, "is_cuda_array")
+    @replacing(library, "is_cuda_array")
     def is_cuda_array(plain, obj):
         return is_tensor(obj) or plain(obj)
 

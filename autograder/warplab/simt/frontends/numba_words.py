@@ -136,10 +136,10 @@ def _parted(text):
 
 def _place(error, text, function):
     """(number, text) of the student's line: that in numba's message, else one with the name in it."""
-    told = re.findall(r'File "([^"]+)", line (\d+):', text)
-    told += re.findall(r"(?:at|from) (\S[^\n]*?) \((\d+)\)", text)
-    told.append(getattr(error, "warplab_place", ("numba", 0)))  # set by numba_hook
-    for file, number in told:
+    places = re.findall(r'File "([^"]+)", line (\d+):', text)
+    places += re.findall(r"(?:at|from) (\S[^\n]*?) \((\d+)\)", text)
+    places.append(getattr(error, "warplab_place", ("numba", 0)))  # set by numba_hook
+    for file, number in places:
         if file and "numba" not in file:
             n, whole = int(number), os.path.abspath(file)  # numba gives a relative path
             return n, (linecache.getline(file, n) or linecache.getline(whole, n)).strip()

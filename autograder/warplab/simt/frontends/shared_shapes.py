@@ -53,8 +53,8 @@ def named(ptx: str, source: str) -> str:
         [array] = shaped([shared_array(symbol, 0, int(size))], source)
         if array.shape and array.itemsize in DTYPES:
             own = f"{SHARED_PREFIX}{number}"  # the prefix of numba's arrays, whose names have the same form
-            told = shared_symbol(own, array.name, array.shape, DTYPES[array.itemsize])
-            ptx = re.sub(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", told, ptx)
+            described = shared_symbol(own, array.name, array.shape, DTYPES[array.itemsize])
+            ptx = re.sub(rf"(?<![\w$]){re.escape(symbol)}(?![\w$])", described, ptx)
     return ptx
 
 

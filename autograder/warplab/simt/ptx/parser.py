@@ -165,11 +165,11 @@ _HEAD = re.compile(r"[a-z][\w.:]*", re.ASCII)
 MAX_REGISTERS = 1 << 20  # of one .reg directive: the largest unrolled kernels declare some ten thousand
 # sub-qualifiers that are left out: ::cta is the default, and the symbol tells ::entry from ::func
 SUB_QUALIFIED = ("shared::cta", "param::entry", "param::func")
-OURS = ("extern", "recurse", "results")  # pseudo-instructions of ptx.inline, refused in PTX text
+PSEUDO_OPCODES = ("extern", "recurse", "results")  # pseudo-instructions of ptx.inline, refused in PTX text
 _FILE = re.compile(r'\n\s*\.file\s+(\d+)\s+"([^"]*)"')
 
 
-def meets_grid_wide(ptx: str) -> bool:
+def uses_grid_barrier(ptx: str) -> bool:
     """Whether ``ptx`` (a module's text, or an instruction's) uses the grid barrier of cooperative_groups,
     whose address is in %envreg1 and %envreg2.
 
@@ -355,7 +355,7 @@ def _params(text: str) -> list[Param]:
 @functools.lru_cache(maxsize=1 << 12)
 def _opcode(head: str) -> tuple[str, tuple[str, ...]]:
     """An opcode and its modifiers; ("", ()) for text that is not the head of an instruction."""
-    if not _HEAD.fullmatch(head) or head.startswith(OURS):
+    if not _HEAD.fullmatch(head) or head.startswith(PSEUDO_OPCODES):
         return "", ()
     opcode, *mods = head.split(".")
     return opcode, tuple(m.partition("::")[0] if m in SUB_QUALIFIED else m for m in mods if m)
@@ -505,7 +505,7 @@ _ENTRY = re.compile(
 _BRACE = re.compile(r"[{}]")
 
 
-_LEFT_OUT = (  # parts of a module's text that are not parsed, removed in this order
+_REMOVED = (  # parts of a module's text that are not parsed, removed in this order
     re.compile(r"//[^\n]*"),
     re.compile(r"\n\s*\.file\b[^\n]*"),
     re.compile(r"(?s)\.section\s+\.?\w+\s*\{.*?\n\}"),
@@ -518,8 +518,8 @@ def parse(ptx: str) -> Module:
     """Parse a whole PTX file. Raises PTXSyntaxError, which quotes the statement that cannot be parsed."""
     text = re.sub(r"/\*.*?\*/", " ", f"\n{ptx}", flags=re.S)
     files = {int(n): path for n, path in _FILE.findall(text)}
-    for left_out in _LEFT_OUT:
-        text = left_out.sub("", text)
+    for removed in _REMOVED:
+        text = removed.sub("", text)
     version = re.search(r"\.version\s+(\S+)", text)
     target = re.search(r"\.target\s+(\w+)", text)
     if not version or not target:

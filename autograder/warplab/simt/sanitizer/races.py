@@ -139,7 +139,7 @@ class Conflict:
 
 
 class Races(Observer):
-    """Observer that raises SharedRace. After the launch, ``found_all`` has one Conflict for each pair of
+    """Observer that raises SharedRace. After the launch, ``conflicts`` has one Conflict for each pair of
     source lines whose accesses to global memory race. ``values_mattered``: whether the findings depend on
     written values, so that another launch of the same kernel may have others.
     """
@@ -157,7 +157,7 @@ class Races(Observer):
         self.looked_up = False  # whether ``written`` has been determined
 
     @property
-    def found_all(self) -> list[Conflict]:
+    def conflicts(self) -> list[Conflict]:
         return list(self.found.values())
 
     def barrier(self, machine, block):
@@ -228,7 +228,7 @@ class Races(Observer):
         if shadow is not None:
             shadow.add(touch)
 
-    def read_until_now(self, machine, group, site, access, width):
+    def read_ended(self, machine, group, site, access, width):
         self.accessed(machine, group, site, access, 0, width, "shared", "read", None)
 
     def _watch(self, machine, region: Region) -> Shadow | None:
@@ -448,7 +448,7 @@ class Shadow:
         if clocks.fenced and touch.kind.strong and name == WRITE:
             by_hand = race & clocks.has_fenced(rival)
             if by_hand.any():
-                clocks.take_over(thread[by_hand], rival[by_hand])
+                clocks.acquire_store(thread[by_hand], rival[by_hand])
                 race &= ~by_hand
         if touch.kind.name == WRITE and name not in (STRONG_WRITE, BLOCK_WRITE) and race.any():
             if name == WRITE or not self.shared:

@@ -54,7 +54,7 @@ class InitialisationCheck(Observer):
         self._forget()
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
-        self.machine, held = machine, machine.memory.held
+        self.machine, held = machine, machine.memory.stored_origins
         if space == "cluster":
             space = "shared"  # of another block
         elif space not in ("shared", "local"):

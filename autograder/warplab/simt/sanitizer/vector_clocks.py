@@ -35,7 +35,7 @@ class Clocks:
         self.synchronised = 0  # number of events so far that may order accesses
         self.grid_barrier_at = self.barrier_at = 0
         self.warp_barrier_at: np.ndarray | None = None
-        self.follows = False  # whether there are vector clocks
+        self.has_clocks = False  # whether there are vector clocks
         self.fenced = False  # whether any thread has fenced
 
     def ordered(self, launch, thread: np.ndarray, rival: np.ndarray, time: np.ndarray) -> np.ndarray:
@@ -46,15 +46,15 @@ class Clocks:
         if self.warp_barrier_at is not None:
             warp = warp_of(thread, size)
             out |= (warp == warp_of(rival, size)) & (time <= self.warp_barrier_at[warp])
-        if self.follows:
+        if self.has_clocks:
             out |= self.knows[self._actor(thread), self._actor(rival)] >= time
         return out
 
     def begin(self, launch) -> None:
         """Create the vector clocks, if they do not exist yet."""
-        if self.follows:
+        if self.has_clocks:
             return
-        self.follows, self.size = True, launch.threads
+        self.has_clocks, self.size = True, launch.threads
         warps, self.blocks_each = -(-launch.threads // 32), 1
         if launch.blocks * launch.threads <= MOST:
             self.per_block, self.threads_each = launch.threads, 1
@@ -85,9 +85,9 @@ class Clocks:
         self.barrier_at = self.now
         if grid:
             self.grid_barrier_at = self.now
-        if self.follows and grid:
+        if self.has_clocks and grid:
             self._meet(np.arange(self.block.size))
-        elif self.follows:
+        elif self.has_clocks:
             self._met_in_blocks(self.now)
 
     def _met_in_blocks(self, moment: int) -> None:
@@ -107,7 +107,7 @@ class Clocks:
             moments = self.warp_barrier_at = np.zeros(launch.blocks * warps, np.int64)
         warp = warp_of(thread, launch.threads)
         moments[warp] = self.now
-        if self.follows and self.threads_each == 1:
+        if self.has_clocks and self.threads_each == 1:
             self._meet_in_parts(thread, warp)
 
     def met(self, launch, thread: np.ndarray, together: np.ndarray) -> None:
@@ -176,19 +176,19 @@ class Clocks:
 
     def known_of_block(self, launch, block: int, rival: np.ndarray) -> np.ndarray:
         """The time until which each ``rival``'s accesses happen before the next of some thread of a block."""
-        if not self.follows:
+        if not self.has_clocks:
             return np.full(rival.shape, self.grid_barrier_at)
         own = self.block == block // self.blocks_each
         return self.knows[own].max(axis=0)[self._actor(rival)]
 
-    def has_heard_of(self, thread: np.ndarray, block: np.ndarray) -> np.ndarray:
+    def knows_begin_of(self, thread: np.ndarray, block: np.ndarray) -> np.ndarray:
         """Whether the beginning of a block happens before what each thread does next."""
-        if not self.follows:
+        if not self.has_clocks:
             return np.full(thread.shape, self.grid_barrier_at > 0)
         said = self.knows[self._actor(thread)] > 0
         return (said & (self.block == block[:, np.newaxis] // self.blocks_each)).any(axis=1)
 
-    def take_over(self, thread: np.ndarray, rival: np.ndarray) -> None:
+    def acquire_store(self, thread: np.ndarray, rival: np.ndarray) -> None:
         """Each thread acquires what its rival released by a plain store after a fence."""
         for one, other in set(zip(self._actor(thread).tolist(), self._actor(rival).tolist())):
             fence_at = self.fence_at[bool(self.block[one] != self.block[other])]

@@ -44,7 +44,7 @@ class Visits:
         new = np.ones(host.shape, bool) if barrier is None else barrier.waited[group.lanes] == 0
         if new.any():
             lanes, hosts = group.lanes[new], host[new]
-            heard = clocks.has_heard_of(lanes + first * machine.launch.threads, hosts + first)
+            heard = clocks.knows_begin_of(lanes + first * machine.launch.threads, hosts + first)
             heard |= hosts == machine.block_of_lane[lanes]
             if not heard.all():
                 i = int(np.flatnonzero(~heard)[0])

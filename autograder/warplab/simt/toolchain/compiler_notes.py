@@ -41,7 +41,7 @@ def translated(compiler: str, error: str, worded: Callable[[str], str] = str) ->
     return "", ""
 
 
-def of_triton(text: str) -> str:
+def triton_message(text: str) -> str:
     """Triton's error on a kernel as one clause, with the author's line; "" for other texts."""
     lines = text.split("\n")
     end = next((number for number, line in enumerate(lines) if line.strip() == "^"), 0)
@@ -56,7 +56,7 @@ def of_triton(text: str) -> str:
     return f"does not compile: {meant}{where}"
 
 
-def meanings(lines: list[str]) -> list[str]:
+def notes_on(lines: list[str]) -> list[str]:
     """A list with an explanation of an error of NVRTC, given with its source line; [] if it needs none."""
     meant, _ = translated("nvrtc", "\n".join(lines))
     return _unknown_characters(lines) or ([f"  {meant}"] if meant else [])
@@ -74,7 +74,7 @@ def _unknown_characters(lines: list[str]) -> list[str]:
     ]
 
 
-def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
+def most_helpful(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
     """The most helpful of the errors (place, text) of one compilation. It is the first, except for a kernel
     with an unknown type in its parameters, where a later error on the same line names the type.
     """
@@ -85,7 +85,7 @@ def worth_saying(errors: list[tuple[re.Match, str]]) -> tuple[re.Match, str]:
     return (same_line or errors)[0]
 
 
-def on_the_name(log: str, kernel: str, kernels: dict[str, bool]) -> str:
+def name_error(log: str, kernel: str, kernels: dict[str, bool]) -> str:
     """A message for a kernel's name that NVRTC refuses although the source has the kernel; "" if unclear."""
     base = kernel.partition("<")[0].strip()
     if OVERLOADED in log:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def kept(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
+def cached(made_from: tuple, make: Callable[[], tuple[str, ...]]) -> tuple[str, ...]:
     """The result of ``make()``, from the cache if it has been called for ``made_from`` (JSON-able) before."""
     folder = Path.home() / ".cache" / "warplab"
     path = folder / f"{hashlib.sha256(json.dumps(made_from).encode()).hexdigest()}.json"

@@ -245,9 +245,9 @@ class _Scope:
         self.file, self.macros, self.namespace, self.in_class = file, macros, namespace, in_class
         self.tokens = file.tokens
         self.at, self.end = start, len(file.tokens) if end is None else end
-        self.spaces = _standing_for(macros, SPACES)
-        self.kernels = _standing_for(macros, {"__global__"})
-        self.attributes = _standing_for(macros, _ATTRIBUTES)
+        self.spaces = _expanding_to(macros, SPACES)
+        self.kernels = _expanding_to(macros, {"__global__"})
+        self.attributes = _expanding_to(macros, _ATTRIBUTES)
 
     def items(self) -> Iterator[SourceItem]:
         """The items, including those inside namespaces."""
@@ -318,7 +318,7 @@ class _Scope:
             depth += (verb in ("if", "ifdef", "ifndef")) - (verb == "endif")
         return self.end - 1
 
-    def _angle(self, opened: int) -> int:
+    def _close_angle(self, opened: int) -> int:
         """The index of the ``>`` that closes the ``<`` at ``opened``."""
         depth, i = 0, opened
         while i < self.end:
@@ -347,7 +347,7 @@ class _Scope:
             if token.kind == "directive":
                 i = self._branch(i)
             elif text == "template" and self._text(i + 1) == "<":
-                d.template, i = True, self._angle(i + 1)
+                d.template, i = True, self._close_angle(i + 1)
             elif text in ("(", "["):
                 closed = self._close(i)
                 if text == "(" and not d.value and not self._is_attribute(i, d.first):
@@ -383,7 +383,7 @@ class _Scope:
             i += 1
         d.last = min(i, self.end - 1)
         self.at = d.last + 1
-        return self._sorted(d)
+        return self._classified(d)
 
     def _declares(self, i: int) -> bool:
         """Whether another variable of the same declaration starts at token ``i``."""
@@ -411,7 +411,7 @@ class _Scope:
         call, _, brace = self.macros.get(self.tokens[first].text, (False, set(), False))
         return call and brace and opened == first + 1
 
-    def _sorted(self, d: _Declaration) -> SourceItem:
+    def _classified(self, d: _Declaration) -> SourceItem:
         """The SourceItem of a declaration, with its sort, names and mentions."""
         tokens = self.tokens[d.first : d.last + 1]
         words = [t.text for t in d.head]
@@ -506,7 +506,7 @@ def _directive(token: Token) -> tuple[str, str]:
     return (m["verb"], m["rest"]) if m else ("", "")
 
 
-def _standing_for(macros, words) -> set[str]:
+def _expanding_to(macros, words) -> set[str]:
     """``words``, and all macros that expand to one of them, directly or indirectly."""
     out = set(words)
     while more := {name for name, (_, body, _) in macros.items() if body & out} - out:

@@ -19,8 +19,8 @@ from cuda.bindings import nvrtc  # pyright: ignore[reportAttributeAccessIssue] -
 
 from warplab.hardware import packages
 from warplab.simt.errors import LaunchError
-from warplab.simt.toolchain.compiler_notes import NAME_FILE, OVERLOADED, meanings, on_the_name, worth_saying
-from warplab.simt.toolchain.disk import kept
+from warplab.simt.toolchain.compiler_notes import NAME_FILE, OVERLOADED, most_helpful, name_error, notes_on
+from warplab.simt.toolchain.disk import cached
 from warplab.simt.toolchain.host_code import DeviceSource, without_host_code
 from warplab.simt.toolchain.standard_headers import (
     EMPTY,
@@ -160,7 +160,7 @@ def compile_ptx(prepared: DeviceSource, name: str, arch: str, path: str = "") ->
     _check_installed(name)
     installed = [(folder, os.stat(folder).st_mtime_ns) for folder in include_folders()]
     given = (_LIMITED, _options(arch), astuple(prepared), _headers_for(prepared), name, path)
-    ptx, entry = kept(
+    ptx, entry = cached(
         (nvrtc.nvrtcVersion()[1:], installed, *given),
         lambda: _compile(prepared, path or file_name(name), _options(arch), name),
     )
@@ -237,7 +237,7 @@ def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel:
             _checked(nvrtc.nvrtcGetProgramLog(program, said))
             log = said.decode(errors="replace").strip("\0 \n")
             refused = OverloadedKernel if OVERLOADED in log else CompileError
-            raise refused(_said(log, prepared, file, kernel), kernel=kernel or file)
+            raise refused(_message(log, prepared, file, kernel), kernel=kernel or file)
         entry = _checked(nvrtc.nvrtcGetLoweredName(program, kernel.encode())).decode() if kernel else ""
         ptx = _buffer(_checked(nvrtc.nvrtcGetPTXSize(program)))
         _checked(nvrtc.nvrtcGetPTX(program, ptx))
@@ -246,7 +246,7 @@ def _compile_with(prepared: DeviceSource, file: str, options: list[str], kernel:
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
+def _message(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     """A message with the compiler's most helpful error in the author's own files, and notes on it."""
     own = {file, *dict(prepared.headers), None}  # None: an error at the end of the source
     marks = list(_MESSAGE.finditer(log))
@@ -258,9 +258,9 @@ def _said(log: str, prepared: DeviceSource, file: str, kernel: str) -> str:
     if not errors:
         return log
     if all(mark["file"] == NAME_FILE for mark, _ in errors):
-        if said := on_the_name(log, kernel, dict(prepared.kernels)):
+        if said := name_error(log, kernel, dict(prepared.kernels)):
             return said
-    mark, text = worth_saying([e for e in errors if e[0]["file"] in own] or errors)
+    mark, text = most_helpful([e for e in errors if e[0]["file"] in own] or errors)
     text = text[: found.start()] if (found := _TAIL.search(text)) else text
     place = mark["file"]
     lines = text.rstrip().split("\n")
@@ -306,4 +306,4 @@ def _notes(lines: list[str], prepared: DeviceSource) -> list[str]:
     if not notes and missing and re.search("undefined|does not apply|is not a t", error):
         where = "; headers of your own are searched for beside the file that includes them"
         notes.append(f"  not found, and so treated as empty: {', '.join(missing)}{where}")
-    return notes + meanings(lines)
+    return notes + notes_on(lines)
