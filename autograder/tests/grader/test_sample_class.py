@@ -47,7 +47,7 @@ def test_expected_scores_add_up_and_name_every_graded_cell(root, name):
         if "cells" not in want:
             assert want == {"status": "malformed"}
             continue
-        assert want["cells"].keys() == most.keys(), student
+        assert want["cells"].keys() == most.keys(), f"give a score to each in expected.yml: {name}, {student}"
         numbers = {key: value for key, value in want["cells"].items() if not isinstance(value, str)}
         assert want["score"] == sum(numbers.values())
         assert all(0 <= value <= most[key] for key, value in numbers.items())

@@ -153,6 +153,7 @@ def test_a_new_set_begins_with_its_notebook(declared, tmp_path, monkeypatch):
     [
         ("ps05/transpose", "kernel", "numba", r'@task\("ps05/transpose".* stands in .* already'),
         ("ps05/picture", "kernel", "numba", "'class Picture' stands in .* already"),
+        ("ps05/elsewhere", "kernel", "numba", "'class Elsewhere' stands in .*other.py already"),
         ("ps05/column_reader", "kernel", "numba", r"'def column_reader\(' stands in .* already"),
         ("ps05/taken", "kernel", "numba", "taken exists already"),
         ("ps05/class", "kernel", "numba", '"ps05/class" is no name of a task'),
@@ -166,6 +167,7 @@ def test_a_new_set_begins_with_its_notebook(declared, tmp_path, monkeypatch):
 def test_what_cannot_be_done_is_told_and_nothing_is_written(tmp_path, name, kind, language, told):
     root = copy_of_a_set(tmp_path)
     (root / CORPUS / "ps05" / "taken").mkdir(parents=True)
+    (root / TASKS).with_name("other.py").write_text("class Elsewhere:\n    pass\n")
     before = contents(root)
     with pytest.raises(UserError, match=told):
         write_skeleton(root, name, kind, language)

@@ -112,7 +112,7 @@ def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Pat
     hints = text_of(places.hints, EMPTY_HINTS)
     notebook = text_of(places.notebook)
     taken = {
-        places.tasks: rf'@task\("{places.problem_set}/{places.short}"|^class {class_name}\b',
+        places.tasks: rf'@task\("{places.problem_set}/{places.short}"',
         places.hints: rf"^{places.short}:",
         places.notebook: rf'="(\w+/)?{places.short}"|^def {places.short}\(|^{places.short} =',
     }
@@ -120,6 +120,9 @@ def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Pat
         found = re.search(taken[path], text, re.M)
         if found:
             raise UserError(f"{found[0]!r} stands in {path} already; choose another name")
+    for path in sorted(places.tasks.parents[2].glob("[!t]*/**/*.py")):  # of the packages; tests may differ
+        if re.search(rf"^class {class_name}\b", text_of(path), re.M):
+            raise UserError(f"'class {class_name}' stands in {path} already; choose another name")
     if places.corpus.exists():
         raise UserError(f"{places.corpus} exists already; choose another name")
     name = f"{places.problem_set}/{places.short}"
