@@ -7,7 +7,7 @@ RUN := $(VENV)/bin/python
 # Four processes, on two cores too: many tests wait, for a browser, a jail or a deadline.
 PYTEST := $(RUN) -m pytest autograder/tests -n 4 --dist loadscope
 
-.PHONY: help course venv book editions slides exercises sample test quick full bench record gpu-test gpu-hour serve lint format clean
+.PHONY: help course venv book editions slides exercises sample before-tests compiled-tests test quick full bench record gpu-test gpu-hour serve lint format clean
 .DEFAULT_GOAL := help
 # Where several processes share the cores, torch's threads must not spin while they wait for each other.
 course book test quick full: export OMP_WAIT_POLICY := PASSIVE
@@ -58,18 +58,20 @@ format: venv
 	@$(RUN) -m ruff check --quiet --fix --select I $(LINT) $(CODE)
 	@$(RUN) -m ruff format --quiet $(LINT) $(CODE)
 
-# Sphinx writes the pages on one core; meanwhile the other compiles the tests, once and not in each process.
-COMPILE := nice -n 19 $(PYTEST) -n 0 --collect-only -q > /dev/null 2>&1
+# Sphinx writes the pages on one core: the other checks form and types meanwhile, and compiles the tests once for all processes.
+before-tests: venv
+	@nice -n 19 $(MAKE) --no-print-directory lint compiled-tests & beside=$$!; $(RUN) -m workshop.course book && wait $$beside || { kill $$beside 2> /dev/null; exit 1; }
 
-test: venv lint
-	@$(COMPILE) & $(RUN) -m workshop.course book
+compiled-tests:
+	@$(PYTEST) -n 0 --collect-only -q > /dev/null 2>&1 || true
+
+test: before-tests
 	$(PYTEST)
 
 quick: venv
 	$(PYTEST) --at-most 4 -m "not gpu and not full and not slow and not browser"
 
-full: venv lint
-	@$(COMPILE) & $(RUN) -m workshop.course book
+full: before-tests
 	$(PYTEST) -m "not gpu"
 
 # A bare CUDA machine has no environment and few packages: any Python with torch, numba-cuda, NumPy, PyYAML, msgspec, IPython and pytest will do, and
