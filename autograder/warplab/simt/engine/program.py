@@ -96,8 +96,7 @@ class Program:
         """Lay out the module's and the kernel's variables; returns the address of each symbol.
 
         ``shared``: variables that earlier programs of the same source have laid out, by name and initial
-        contents. Programs share them, except variables that hold addresses of functions, which differ from
-        program to program.
+        contents. Programs share them, except those that hold addresses of functions, which differ.
         """
         symbols: dict[str, int] = {p.name: PARAMETERS + p.offset for p in self.function.params}
         self.shared_static = self.local_size = 0

@@ -173,9 +173,7 @@ def _loop(name: str, letter: str) -> str:
     build.cbranch(build.icmp_signed(">", limit, INDEX(0)), whole, rest)
 
     def turn(block, starts, strides, typ, first, limit, by, came_from):
-        """Emit a loop of one block over the elements from ``first`` to ``limit`` in steps of ``by``. Returns
-        the condition to repeat it.
-        """
+        """Emit a loop over the elements from ``first`` to ``limit``; returns the condition to repeat it."""
         build.position_at_end(block)
         i = build.phi(INDEX)
         i.add_incoming(first, came_from)
