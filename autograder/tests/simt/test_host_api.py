@@ -317,6 +317,15 @@ def number_them(a):
         a[row, col] = 10 * row + col
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_both_orders_of_host_and_device_arrays(order):
+    host, there = np.zeros((5, 7), order=order), cuda.device_array((5, 7), np.float64, order=order)
+    number_them[1, (8, 8)](host)
+    number_them[1, (8, 8)](there)
+    for array in (host, there.copy_to_host()):
+        np.testing.assert_array_equal(array, 10 * np.arange(5)[:, None] + np.arange(7))
+
+
 def test_views_of_device_arrays_share_their_memory():
     a = cuda.to_device(np.zeros((4, 8), np.int32))
     number_them[1, (8, 8)](a[1:3, 2:6])

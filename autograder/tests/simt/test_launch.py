@@ -60,6 +60,22 @@ def test_the_limits_are_those_of_the_target():
 
 
 @cuda.jit
+def indices(out):
+    x, y, z = cuda.grid(3)
+    if x < out.shape[2] and y < out.shape[1] and z < out.shape[0]:
+        t, b = cuda.threadIdx, cuda.blockIdx
+        out[z, y, x] = t.x + 10 * t.y + 100 * t.z + 1000 * b.x + 10_000 * b.y + 100_000 * b.z
+
+
+def test_three_dimensional_indices_are_those_of_cuda():
+    out = np.zeros((5, 6, 7), np.int64)
+    indices[(2, 3, 3), (4, 2, 2)](out)
+    z, y, x = np.indices(out.shape)
+    threads = x % 4 + 10 * (y % 2) + 100 * (z % 2)
+    np.testing.assert_array_equal(out, threads + 1000 * (x // 4) + 10_000 * (y // 2) + 100_000 * (z // 2))
+
+
+@cuda.jit
 def shift_in_block(x, out):
     tile = cuda.shared.array(32, float32)
     own = cuda.local.array(2, float32)

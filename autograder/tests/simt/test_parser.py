@@ -35,6 +35,11 @@ def test_inlined_code_is_at_the_line_that_called_it():
     assert [(i.file, i.line) for i in body[:5]] == [(1, 10), (1, 12), (1, 12), (1, 13), (1, 13)]
 
 
+def test_a_limit_of_threads_is_that_of_all_dimensions():
+    text = ".version 8.0\n.target sm_90\n.visible .entry k()\n.maxntid 16, 4, 2\n{\nret;\n}"
+    assert parse(text).functions["k"].max_threads == 128
+
+
 def test_text_that_is_not_ptx_says_so():
     with pytest.raises(PTXSyntaxError, match="not a PTX file"):
         parse("int main() {}")
