@@ -318,11 +318,12 @@ def number_them(a):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_both_orders_of_host_and_device_arrays(order):
+def test_both_orders_of_host_and_device_arrays_and_strides_of_neither(order):
     host, there = np.zeros((5, 7), order=order), cuda.device_array((5, 7), np.float64, order=order)
-    number_them[1, (8, 8)](host)
-    number_them[1, (8, 8)](there)
-    for array in (host, there.copy_to_host()):
+    turned = torch.zeros(7, 10)[:, ::2].T
+    for array in (host, there, turned):
+        number_them[1, (8, 8)](array)
+    for array in (host, there.copy_to_host(), turned.numpy()):
         np.testing.assert_array_equal(array, 10 * np.arange(5)[:, None] + np.arange(7))
 
 
