@@ -5,6 +5,7 @@ import csv
 import io
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -132,12 +133,27 @@ def full_marks(assignment, *_):
     return verdict_of(assignment, {spec.grade_id: spec.points for spec in assignment.graded()})
 
 
+def by_text(assignment, checked, *_):
+    """Stands in for judge_notebook: an answer that returns something has its points, timed ones wait, and who
+    ends the process has crashed.
+    """
+    text = {cell["id"]: cell["source"] for cell in checked.notebook["cells"]}
+    points = {
+        spec.grade_id: spec.points * ("return" in text[spec.grade_id.removesuffix("-test")])
+        for spec in assignment.graded()
+        if spec.kind != "manual" and not spec.rubric
+    }
+    crashed = any("os._exit" in source for source in text.values())
+    return replace(verdict_of(assignment, points), status="crashed" if crashed else "graded")
+
+
 def verdict_of(assignment, points, isolation="in this process"):
-    """A Verdict with so many points for each cell that a machine grades."""
+    """A Verdict with so many points for each cell that a machine grades; timed ones may be left out."""
     cells = {}
     for spec in assignment.graded():
-        got = None if spec.kind == "manual" else points[spec.grade_id]
-        state = "manual" if got is None else "full" if got == spec.points else "partial" if got else "lost"
+        got, open_ = points.get(spec.grade_id), "ungraded" if spec.rubric else "manual"
+        got = None if spec.kind == "manual" else got
+        state = open_ if got is None else "full" if got == spec.points else "partial" if got else "lost"
         cells[spec.grade_id] = CellVerdict(spec.grade_id, got, spec.points, state, spec.task, spec.rubric)
     return Verdict("graded", "", cells, isolation, 0.1)
 

@@ -1,5 +1,5 @@
-"""nbgrader's own commands with our nbgrader_config.py, and `autograder grade`: two ways
-to the same grades, line by line.
+"""nbgrader's own commands with our nbgrader_config.py, and `autograder grade`: two ways to the same grades,
+line by line. A stand-in judges; `make full` has the judge, with the sample class.
 """
 
 import shutil
@@ -10,11 +10,11 @@ from grading import (
     TIMED,
     TINY,
     answers,
+    by_text,
     hand_in,
     judged_here,
     make_course,
     notebook,
-    one_course_version,
     page_of,
     rows_of,
 )
@@ -114,11 +114,11 @@ def courses(tmp_path_factory):
     for course in (root, theirs):
         with CourseGradebook(course / "grades") as book:
             book.gradebook.update_or_create_assignment("ps01", duedate=DUE)
-    with one_course_version():
+    with judged_here(by_text):
         grade(root)
         told += [nbgrader(theirs, *words) for words in (["autograde", "ps01"], ["export"])]
-        print(*told)
-        yield root, theirs
+    print(*told)
+    return root, theirs
 
 
 def test_generate_assignment_writes_what_release_writes(courses):
@@ -185,6 +185,7 @@ def test_generate_feedback_writes_the_page_that_the_command_writes(courses):
     assert page_of(theirs, "ada") == before == page_of(ours, "ada")
 
 
+@judged_here(by_text)
 def test_a_late_penalty_survives_a_regrade_both_ways_and_counts_points_given_by_hand(courses):
     """34 points two days late: 6.8 off. nbgrader's own CSV shows the same, and counts open points as lost."""
     ours, theirs = courses

@@ -13,23 +13,21 @@ import forked_commands
 import pytest
 from grading import (
     answers,
+    by_text,
     hand_in,
     judged_here,
     make_course,
     notebook,
     one_course_version,
     rows_of,
-    verdict_of,
 )
 from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 
-def in_a_while(assignment, checked, *_):
-    """Stands in for judge_notebook: takes a moment, and sees whether launch_plan was written."""
+def in_a_while(*given):
     time.sleep(0.1)
-    blank = any(cell["source"] == "launch_plan = None" for cell in checked.notebook["cells"])
-    return verdict_of(assignment, {"launch_plan-test": 0.0 if blank else 15.0, "time_it-test": 15.0})
+    return by_text(*given)
 
 
 def start(root):
