@@ -1,7 +1,7 @@
-"""Each section's heading offers "Ask or correct": the repository's issue form, filled with the section.
+"""Adds a link "Ask or correct" to each section's heading: the repository's issue form for it.
 
-Only where html_theme_options in _config.yml name a repository on GitHub (`repository_url`): book.yml adds
-it when it publishes.
+Only if html_theme_options in _config.yml name a repository on GitHub (`repository_url`), which book.yml adds
+when it publishes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from functools import partial
 from urllib.parse import quote, urlsplit
 
-FORM = "wrong-in-the-book.yml"  # of .github/ISSUE_TEMPLATE; its field `where` takes the place
+FORM = "wrong-in-the-book.yml"  # in .github/ISSUE_TEMPLATE; its field `where` gets the section
 HEADING = re.compile(r'(<h2>(.*?)<a class="headerlink"[^>]*>[^<]*</a>)', re.DOTALL)
 
 

@@ -8,8 +8,8 @@ functions of workshop.claims.
     ```{claims-count}             how many claims, by chapter and verdict
     ```
 
-The numbers in a reason are computed while the page is built. A link to a section is
-made only if its page is in the book.
+The numbers in a reason are computed while the page is built. Sections are linked only if their page is in the
+book.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def anchor(claim: claims.Claim) -> str:
 
 
 def pages_of(directive: Directive) -> list[str]:
-    """Names of the book's pages ("04-matmul"). The ledger is rebuilt when its file changes."""
+    """Names of the book's pages ("04-matmul"). Also makes the page depend on the ledger's file."""
     env = directive.state.document.settings.env
     env.note_dependency(str(claims.path()))
     return [name.rsplit("/", 1)[-1] for name in env.found_docs]

@@ -1,11 +1,11 @@
-"""All devices side by side: every GPU of which a number is known, from the records and the published figures.
+"""The page "all devices side by side": every GPU with a recorded or published number.
 
     ```{devices}
     ```
 
-One table, a row for each source on one device, which can be read as it stands. chapters/_static/devices takes
-its rows apart and sets the GPUs that the reader picks beside each other; only this page loads it. What the
-data sheets say stands in rows of the same table, which say that these are peaks.
+It is one table with a row for each source on one device, readable without scripts. chapters/_static/devices
+parses its rows and shows the GPUs that the reader picks beside each other; only this page loads it. Values of
+data sheets are rows of the same table, marked as peaks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pictures that the reader changes (chapters/_static/explorables).
+"""The directive {explorable}: interactive pictures (chapters/_static/explorables).
 
     ```{explorable} access
     :still: memory.strides
@@ -10,9 +10,9 @@
     ```
 
 The first paragraph is the question, the rest the caption. `still` names a function of
-autograder/warplab/figures (module.function) that returns a figure of warplab.plots: it stands on paper,
-and where scripts do not run. `data` names one that returns what the script needs of Python, as
-JSON. Only a page that holds an explorable loads its scripts.
+autograder/warplab/figures (module.function) that returns a figure of warplab.plots, shown in print and where
+scripts do not run. `data` names a function that returns JSON-able data for the script. Only pages with an
+explorable load its scripts.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Explorable(Directive):
         ]
 
     def made(self, option: str):
-        """What the function that `option` names returns."""
+        """Call the function that `option` names, and return its result."""
         module, _, function = self.options[option].rpartition(".")
         if str(CHAPTERS) not in sys.path:
             sys.path.insert(0, str(CHAPTERS))
@@ -76,14 +76,14 @@ class Explorable(Directive):
 
 
 def drawings(still) -> str:
-    """The figure for paper, its narrow form for a phone if it has one, and what it shows."""
+    """(HTML of the still figure, with its narrow form for a phone if it has one; its alt text)."""
     wide = still.body.replace("<svg", '<svg class="wide"', 1)
     narrow = still.narrow.body.replace("<svg", '<svg class="narrow"', 1) if still.narrow else ""
     return f"{wide}{narrow}<p>{escape(still.caption or '')}</p>"
 
 
 def embedded(data) -> str:
-    """Data for the page's script, which reads it and never runs it."""
+    """Data as a script element of JSON, which the page's script parses."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
     return f'<script type="application/json" class="explorable-data">{text}</script>'
 
@@ -93,8 +93,9 @@ def html(text: str) -> nodes.raw:
 
 
 def scripts(app, pagename, templatename, context, doctree) -> None:
-    """The shared script, then one for each explorable of this page, in order: none is a module, so that a
-    page opened from a folder has them too.
+    """Add the shared script, then that of each explorable on this page, in order.
+
+    They are not modules, so that they also work in a page opened from a folder.
     """
     names = dict.fromkeys(FIGURE.findall(context.get("body", "")))
     if names:

@@ -1,10 +1,10 @@
-"""Numbers of figures, and names under which the book refers to them.
+"""Numbers figures, and gives them ids by which the book refers to them.
 
-Every figure that a cell or a directive shows gets its number, "Figure 5.3", which is a link to itself, and an
-id made of its page and of the function that drew it: `fig-memory-halo`. Elsewhere {ref}`fig-memory-halo` is a
-link that reads "Figure 5.3". A page without a number of its own counts under its first letter: "Figure E.1".
+Every figure that a cell or a directive shows gets a number, "Figure 5.3", which links to itself, and an id
+made from its page and the function that drew it: `fig-memory-halo`. Elsewhere {ref}`fig-memory-halo` is a
+link that reads "Figure 5.3". On a page without a number the page's first letter is used: "Figure E.1".
 
-After the number stand the marks that the figure's points have: where its numbers come from.
+After the number come the markers of the kinds of evidence that the figure shows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CAPTION = "<figcaption>"
 
 
 class Page:
-    """The figures of one page so far."""
+    """Numbers the figures of one page, in order."""
 
     def __init__(self, docname: str, domain):
         page = docname.rpartition("/")[2]
@@ -28,7 +28,7 @@ class Page:
         self.docname, self.domain, self.count, self.taken = docname, domain, 0, set()
 
     def numbered(self, tag: str, caption: str = "") -> tuple[str, str]:
-        """A figure's opening tag -> the same with an id, and what goes before its caption."""
+        """(a figure's opening tag with an id, the HTML to put before its caption) from its opening tag."""
         self.count += 1
         own = re.search(r'\bid="([^"]+)"', tag)
         name = own[1] if own else self.name(tag)
@@ -43,7 +43,7 @@ class Page:
         return tag if own else tag.replace("<figure", f'<figure id="{name}"', 1), link
 
     def name(self, tag: str) -> str:
-        """Made of the function's name, or of the figure's own class where no function of the book drew it."""
+        """The figure's name, from the function that drew it, else from the figure's class."""
         drawn = re.search(r'data-name="([^"]+)"|class="warplab-figure ([\w-]+)"', tag)
         said = next(filter(None, drawn.groups())) if drawn else "picture"
         base = "fig-" + "-".join(filter(None, (self.slug, said.replace("_", "-"))))
@@ -52,8 +52,8 @@ class Page:
 
 
 def marked(kinds: list[str], caption: str) -> str:
-    """The marks of live, recorded, published and the like, drawn by the style sheet, each with its word; but
-    a caption that begins with that word has it already.
+    """HTML of the markers of kinds of evidence (live, recorded, published ...), each with its word unless the
+    caption begins with it.
     """
     first = re.match(r"\w*", caption)[0].lower()
     found = sorted(dict.fromkeys(kinds), key=lambda kind: kind == first)
@@ -64,7 +64,7 @@ def marked(kinds: list[str], caption: str) -> str:
 
 
 def number_figures(app, doctree) -> None:
-    """Number the figures of a page that has been read, in reading order."""
+    """Number the figures of a parsed page, in reading order."""
     page, waiting = Page(app.env.docname, app.env.get_domain("std")), ""
 
     def whole(found: re.Match) -> str:
@@ -75,7 +75,7 @@ def number_figures(app, doctree) -> None:
     for node in doctree.findall(nodes.raw):
         text = node.astext()
         opening = EXPLORABLE.match(text)
-        if opening:  # its caption is a node of its own, further on
+        if opening:  # the caption is another node further on
             tag, waiting = page.numbered(opening[0])
             changed = tag + text[opening.end() :]
         elif waiting and text == CAPTION:

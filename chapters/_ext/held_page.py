@@ -1,8 +1,8 @@
-"""What we compute, held against what was measured: tables of the measurements page and of the engine's.
+"""Tables that compare computed with measured values, for the measurements page and the engine's page.
 
-```{held} bounds     every published measurement of work whose bounds are known, and why the others have none
+```{held} bounds     published measurements beside the bounds of the same work, and why others have no bound
 ```
-```{held} caches     rates that others profiled, beside those of the model of the caches
+```{held} caches     hit rates that others profiled, beside those of the cache model
 ```
 ```{held} counters   the engine's counts beside Nsight Compute's of the same launches
 ```
@@ -157,7 +157,7 @@ class Held(Directive):
 
 
 def not_held(every: Iterable[Judged]) -> nodes.bullet_list:
-    """Each reason once, with the series that it keeps out."""
+    """A list item for each reason why measurements have no bound, with the series concerned."""
     kept: dict[str, dict[str, None]] = {}
     for j in every:
         if j.why:
@@ -169,7 +169,7 @@ def not_held(every: Iterable[Judged]) -> nodes.bullet_list:
 
 
 def errors_of(source: dict) -> str:
-    """The model's errors beside a source of our own, in points; of others' the rows say enough."""
+    """A sentence on the model's errors in percentage points, for a source of our own; nothing for others."""
     if "cite" in source:
         return ""
     said = []
@@ -195,7 +195,7 @@ def errors_of(source: dict) -> str:
 
 
 def name_of(metric: str) -> nodes.inline:
-    """A name of Nsight Compute's, which a narrow column may break."""
+    """A metric's name, with places at which a narrow column may break it."""
     first, *others = metric.split("_")
     inside: list[nodes.Node] = [nodes.Text(first)]
     for part in others:

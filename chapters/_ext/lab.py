@@ -1,4 +1,4 @@
-"""Experiments on the reader's own GPU, in the page (chapters/_static/lab).
+"""The directive {lab}: experiments that run on the reader's GPU, in the page (chapters/_static/lab).
 
     ```{lab} copy
     What does a stride cost on your GPU?
@@ -6,10 +6,10 @@
     The caption: what to look for.
     ```
 
-The first paragraph is the question, the rest the caption. Only the lab's own page loads its script at once.
-In a chapter a lab is a button (`:small:`, and below a figure of `{measured}` whose question it asks), and the
-script comes when that is pressed. Pages whose figures can show the reader's results beside others' load only
-that part; no other page loads anything.
+The first paragraph is the question, the rest the caption. The lab's own page loads its script at once. In a
+chapter a lab is a button (with `:small:`, and below a figure of `{measured}` with the same question), which
+loads the script when it is pressed. Pages whose figures can show the reader's results beside others load only
+that part; other pages load nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def figure(name: str, question: nodes.Node, caption: list[nodes.Node], more: str
 
 
 def asking(measured: str) -> str | None:
-    """The lab's experiment that asks what one of warplab.evidence asks; None if there is none."""
+    """The lab's experiment with the same question as one of warplab.evidence; None if there is none."""
     for path in sorted((LAB / "experiments").glob("*.js")):
         if f'measured: "{measured}"' in path.read_text(encoding="utf-8"):
             return path.stem
@@ -68,7 +68,7 @@ def html(text: str) -> nodes.raw:
 
 
 def scripts(app, pagename, templatename, context, doctree) -> None:
-    """Of the lab, what this page needs."""
+    """Add the parts of the lab's script that this page needs."""
     body = context.get("body", "")
     labs, small = body.count('<figure class="lab"'), body.count(' data-state="idle" data-small>')
     needed = {

@@ -1,7 +1,7 @@
-"""Formulas as MathML, made while the book is built: browsers draw it, so that no page loads a script for it.
+"""Converts formulas to MathML while the book is built, so that pages need no script to draw them.
 
-Sphinx asks for a renderer by name (`html_math_renderer: mathml`); latex2mathml does the work. A formula that
-it does not know fails the build.
+Sphinx selects this renderer by name (`html_math_renderer: mathml`); latex2mathml does the work. A formula
+that it cannot convert fails the build.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import re
 from docutils import nodes
 from latex2mathml.converter import convert
 
-# Sphinx's and MyST's own wrapping of several lines, which MathML needs less than LaTeX.
+# environments in which Sphinx and MyST wrap several lines, which are not needed in MathML
 WRAPPED = re.compile(r"\\(begin|end)\{split\}")
 
 
 def mathml(tex: str, display: str) -> str:
-    """Markup of one formula; `display` is "inline" or "block"."""
+    """The MathML of one LaTeX formula. display: "inline" or "block"."""
     return convert(WRAPPED.sub("", tex).replace("{aligned}", "{align*}").strip(), display=display)
 
 

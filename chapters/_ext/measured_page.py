@@ -1,18 +1,17 @@
-"""The measurements page: every experiment of warplab.evidence.experiments, those with
-evidence as a section each, the others in one list.
+"""The measurements page: every experiment of warplab.evidence.experiments, in a section if it has evidence.
 
     ```{measured}                          the whole page
     ```
-    ```{measured} latency transpose        these, within a chapter: a plot of what was recorded, and folded
-                                           below it what others published; else only that
+    ```{measured} latency transpose        these experiments within a chapter: a plot of our records, with
+                                           published figures folded below it; or only those
     ```
 
-The page opens with an index: of each experiment its chapter and where its numbers come from. A section has
+The page begins with an index: each experiment with its chapter and the origin of its numbers. A section has
 the question, the method, what to learn, a plot, and every number with its origin.
 
-Nothing is run while the page is built: live numbers are in the chapters. Each record is
-shown with a plot, device, driver, date, commit, the code's hash, its file with the raw samples as a download,
-and a table of all medians. Below it stands, folded, what others published on the same question.
+Nothing is measured while the page is built; live numbers are in the chapters. Each record is shown with a
+plot, device, driver, date, commit, the code's hash, its file with the raw samples as a download, and a table
+of all medians. Figures that others published on the same question are folded below it.
 """
 
 from __future__ import annotations
@@ -49,15 +48,13 @@ OF_OTHERS = ("series", "at", "published", "device", "year")
 OTHERS = "What others published on this question"
 
 
-DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # of what others published: a figure of its own
-NOT_DRAWN = {"matmul_by_size": "torch fp16"}  # lies on another series; the tables have it
+DRAWN = {"matmul_by_size": matmul.shares_of_peak}  # experiments with a special figure of published numbers
+NOT_DRAWN = {"matmul_by_size": "torch fp16"}  # series left out of a plot, as it coincides with another one
 LESSONS = yaml.safe_load((RESULTS / "lessons.yml").read_text(encoding="utf-8"))
 
 
 class Measured(Directive):
-    """The index, a section for each experiment that has a record or a published figure,
-    then one list of those that have neither.
-    """
+    """The index, a section for each experiment with a record or published figure, a list of the others."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -111,7 +108,7 @@ class Measured(Directive):
         return table(rows, ("question", "chapter", "by us", "by others", "your GPU"))
 
     def link(self, label: str, words: str) -> nodes.Node:
-        """To a labelled place of the book."""
+        """A link to a labelled place in the book."""
         return addnodes.pending_xref(
             "",
             nodes.inline("", words),
@@ -132,7 +129,7 @@ class Measured(Directive):
         return nodes.raw("", drawn._repr_html_(), format="html")
 
     def elsewhere(self, e: Experiment) -> nodes.paragraph:
-        """Where the numbers of a chapter's plot stand."""
+        """A sentence with a link to the numbers of a chapter's plot."""
         ours = bool(records(e.name))
         said = "Every median, its spread" if ours else "Not recorded on a GPU by us yet: "
         more = (
@@ -159,9 +156,7 @@ class Measured(Directive):
         return section
 
     def evidence(self, experiment: Experiment) -> list[nodes.Node]:
-        """The plot, and of each record or published figure the provenance and the
-        table; nothing where there is none.
-        """
+        """The plot, and the provenance and table of each record or published figure; [] without any."""
         shown, kept = shown_without_running(experiment.name), records(experiment.name)
         found: list[nodes.Node] = [self.plot(shown)] if shown.evidence else []
         found += [self.provenance(record, experiment.code) for record in kept]
@@ -179,7 +174,7 @@ class Measured(Directive):
         return found
 
     def of_others(self, sources: list[Evidence]) -> list[nodes.Node]:
-        """What others published: every number in one table, then each source, and what it did otherwise."""
+        """A table of all published numbers, then each source with what it did differently."""
         rows = [
             (p.series, place(p), value(p), source.device, str(source.year))
             for source in sources
@@ -253,12 +248,12 @@ class Measured(Directive):
 
 
 def asked(e: Experiment) -> str:
-    """The question that the figure's data answer: records hold no CPU's times."""
+    """The question that the figure answers, which may be narrower: records have no times of CPUs."""
     return ASKED.get(e.name, e.question) if records(e.name) else e.question
 
 
 def of_others(e: Experiment) -> Measurement:
-    """What others published, alone."""
+    """The experiment's Measurement with published figures only."""
     return replace(shown_without_running(e.name), kind="published", evidence=tuple(published(e.name)))
 
 
@@ -268,13 +263,13 @@ def without(shown: Measurement, series: str | None) -> Measurement:
 
 
 def folded(title: str, inside: list[nodes.Node]) -> list[nodes.Node]:
-    """`inside` behind a line that opens it."""
+    """`inside`, folded behind a title."""
     opening = f'<details class="dropdown others"><summary>{title}</summary>'
     return [nodes.raw("", opening, format="html"), *inside, nodes.raw("", "</details>", format="html")]
 
 
 def medians(kept: list[Record]) -> nodes.table:
-    """A row for each thing that was measured, a column for each device: median, rate, IQR/median."""
+    """A table with a row for each measured point and a column for each device: median, rate, IQR/median."""
     cells: dict[tuple[str, str], dict[str, str]] = {}
     for record in kept:
         for p in record.points:

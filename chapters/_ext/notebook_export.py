@@ -1,11 +1,11 @@
-"""Every page with code, and every problem set, as a notebook that runs anywhere: _build/html/notebooks/.
+"""Exports every page with code, and every problem set, as a stand-alone notebook: _build/html/notebooks/.
 
     {notebook}`ps01`      a link to that problem set's notebook
     {notebook}`all`       a link to the archive of everything
 
-The folder holds the students' wheel, which the first cell of each notebook installs, and everything
-once more in one archive. The theme's download button offers a page's notebook. Where _config.yml names
-a repository, the page opens in Colab from its branch `notebooks`, where book.yml puts this folder.
+The folder also has the students' wheel, which the first cell of each notebook installs, and an archive of
+everything. The theme's download button offers a page's notebook. If _config.yml names a repository, a button
+opens it in Colab from the branch `notebooks`, where book.yml puts this folder.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FOLDER = "notebooks"
 BRANCH = "notebooks"
 ALL = "how-a-gpu-works-notebooks.zip"
 WHEEL = f"warplab-{version('warplab')}-py3-none-any.whl"
-EARLY, LATE = 100, 502  # before another extension changes the page's HTML; after the theme made its buttons
+EARLY, LATE = 100, 502  # priorities: before extensions change the HTML; after the theme has made its buttons
 
 
 def mark_cells(app, doctree, docname) -> None:
-    """Tells in the page which cell of the source each container is."""
+    """Mark each cell's container in the page with the number of the cell in the source."""
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") == "cell_code":
             cell["classes"].append(f"source-cell-{cell['cell_index']}")
@@ -48,7 +48,7 @@ def install(app, more: Iterable[str]):
 
 
 def export(app, pagename, templatename, context, doctree) -> None:
-    """Write the notebook of a page that has code, and tell the theme's download button of it."""
+    """Write the notebook of a page with code, and add it to the theme's download button."""
     source = Path(app.env.doc2path(pagename)) if doctree is not None else None
     if source is None or source.suffix != ".md":
         return
@@ -69,7 +69,7 @@ def export(app, pagename, templatename, context, doctree) -> None:
 
 
 def read_by(text: str, folder: Path) -> dict[str, str]:
-    """The files of chapters/cluster that a page's text names or imports."""
+    """{path: text} of the files in chapters/cluster that a page's text names or imports."""
     named = re.findall(r"cluster/[\w-]+\.\w+", text)
     named += [f"cluster/{name}.py" for name in re.findall(r"from cluster import (\w+)", text)]
     return {name: (folder / name).read_text(encoding="utf-8") for name in dict.fromkeys(named)}
@@ -83,7 +83,7 @@ def write(app, name: str, notebook) -> None:
 
 
 def colab(app, pagename, templatename, context, doctree) -> None:
-    """A button that opens the page's notebook in Colab, where a repository on GitHub is known."""
+    """Add a button that opens the page's notebook in Colab, if a repository on GitHub is known."""
     place = urlsplit((app.config.html_theme_options or {}).get("repository_url", ""))
     if context.get("ipynb_source") and place.hostname == "github.com":
         name = Path(context["ipynb_source"]).name
@@ -117,7 +117,7 @@ def link_to_set(name, rawtext, text, lineno, inliner, options=None, content=None
 
 
 def finish(app, exception) -> None:
-    """The problem sets, the wheel, and one archive of everything."""
+    """Write the problem sets, the wheel, and the archive of everything."""
     root, folder = Path(app.srcdir), Path(app.outdir) / FOLDER
     if exception is not None or app.builder.format != "html" or not (root / "autograder").is_dir():
         return

@@ -1,5 +1,5 @@
-"""The plan of the building, with the place lit that a chapter is about: under the chapter's title, and on the
-cards of the start page, {chapter-cards}, that lead to the chapters.
+"""Draws the plan of the building with a chapter's place lit: under the chapter's title, and on the cards that
+link to the chapters on the start page ({chapter-cards}).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CHAPTER = re.compile(r"(?:^|/)(\d\d)-[\w-]+$")
 
 
 class Cards(nodes.General, nodes.Element):
-    """Where the cards will stand when every title is known."""
+    """A placeholder for the cards, which need the titles of all chapters."""
 
 
 class ChapterCards(Directive):
@@ -35,7 +35,7 @@ def open_chapter(app, doctree) -> None:
 
 
 def deal_cards(app, doctree, docname) -> None:
-    """A list of links, one a chapter: its opener and its title."""
+    """Replace the placeholder by a list of links, each with the chapter's opener and title."""
     for cards in list(doctree.findall(Cards)):
         rows = []
         for page in sorted(app.env.found_docs):

@@ -1,14 +1,11 @@
-"""What stands in a page's head: fewer scripts than the theme puts there, and what it tells search engines.
+"""Edits the head of each page: removes or defers scripts of the theme, and adds metadata for search engines.
 
-Left out: the script of Font Awesome (530 KB compressed, for icons that the theme's own font draws too; of
-that font course.css brings the few that the book shows, 3 KB), and on every page but the search page the
-search's index. Scripts that may wait until the page stands are deferred.
+Removed are the script of Font Awesome (530 KB compressed; course.css has the few icons that the book uses, as
+a font of 3 KB), and the search index on every page but the search page. Scripts that can run after the page
+is drawn are deferred. The light or dark theme is chosen before the page is drawn.
 
-Light or dark is settled before the page is drawn.
-
-A description is the page's first paragraph. Where `html: baseurl` of _config.yml names the book's address,
-pages have a canonical link (Sphinx's) and what a link to them looks like elsewhere (Open Graph), and
-sitemap.xml lists them.
+A page's description is its first paragraph. If `html: baseurl` of _config.yml has the book's address, pages
+get a canonical link (by Sphinx) and Open Graph tags, and sitemap.xml lists them.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ NOT_HERE = re.compile(
 )
 AT_ONCE = re.compile(r'<script src="(?![^"]*documentation_options)')
 STORED_THEME = 'localStorage.getItem("theme") || "auto"'
-# The theme asks the system for light or dark in its own script, when the page stands and is drawn twice.
+# The theme's own script asks the system for light or dark after the page is drawn, which draws it twice.
 THEME_AT_ONCE = """({light: "light", dark: "dark"})[localStorage.getItem("mode")]
       ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")"""
 OUTPUT_TABLE = re.compile(r'(<div class="output text_html")(>(?:(?!</div>).)*?<table)', re.DOTALL)
@@ -40,7 +37,7 @@ CARD = "_static/card.png"
 
 
 def lean(page: str):
-    """For one page: markup of the head -> the same with less in it."""
+    """A function that removes what a page does not need from the markup of its head."""
 
     def less(markup: str) -> str:
         markup = str(markup).replace(SECOND_VIEWPORT, "").replace(STORED_THEME, THEME_AT_ONCE)
@@ -53,7 +50,7 @@ def lean(page: str):
 
 
 def description(doctree: nodes.document | None, limit: int = 160) -> str:
-    """The page's first paragraph that stands in no box, cut after a word; "" for a page without one."""
+    """The page's first paragraph outside of boxes, cut after a word; "" for a page without one."""
     for section in doctree.findall(nodes.section) if doctree else ():
         for node in section.children:
             if isinstance(node, nodes.paragraph) and len(node.astext()) > 40:
@@ -63,7 +60,7 @@ def description(doctree: nodes.document | None, limit: int = 160) -> str:
 
 
 def discovery(title: str, told: str, address: str, base: str) -> str:
-    """The tags; `address` is the page's own, "" where the book has none."""
+    """The description and Open Graph tags. address: the page's URL, "" if unknown. base: the book's URL."""
     tags = [f'<meta name="description" content="{escape(told)}" />'] if told else []
     if address:
         card = {"title": title, "type": "article", "url": address, "image": urljoin(base, CARD)}
@@ -87,13 +84,13 @@ def add(app, pagename, templatename, context, doctree) -> None:
 
 
 def accessible(body: str) -> str:
-    """What checkers find in the markup of docutils, MyST-NB and output tables, put right."""
-    body = re.sub(r"<th[^>]*>(<p></p>)?</th>", "<td></td>", body)  # a head cell without words is no head
-    body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its own words name it
+    """Fixes accessibility problems in the markup of docutils, MyST-NB and output tables."""
+    body = re.sub(r"<th[^>]*>(<p></p>)?</th>", "<td></td>", body)  # an empty header cell is not a header
+    body = body.replace('<summary aria-label="Toggle hidden content">', "<summary>")  # its text is its name
     body = body.replace(
         'role="doc-biblioentry"', 'role="listitem"'
-    )  # the other is deprecated, and not for a div
-    # the Tab key stops at every box that may scroll, until scrollers.js has measured it
+    )  # the other is deprecated, and not allowed on a div
+    # every box that may scroll is focusable, until scrollers.js has measured whether it does
     body = body.replace("<pre>", '<pre tabindex="0">')
     body = body.replace(
         '<div class="pst-scrollable-table-container"',
@@ -118,7 +115,7 @@ def write_sitemap(app, error) -> None:
 
 
 def draw_card(title: str, path: Path) -> None:
-    """What a link to the book shows elsewhere: its name over a hall of desks, 1200 by 630 pixels."""
+    """Draw the preview image for links to the book (Open Graph), 1200 by 630 pixels."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 6.3), dpi=100, facecolor="#1c232b")

@@ -1,8 +1,7 @@
-"""What a link leads to, in a sentence: a term's definition as the title of every link to the glossary, and a
-footnote's text as that of its number.
+"""Gives links a preview as their title: a glossary term's definition, or a footnote's text.
 
-chapters/_static/preview.js shows it beside the link, for a pointer, a finger and a keyboard. Without
-JavaScript it is a link with a title. Numbers of the registry have theirs from spec_role.py.
+chapters/_static/preview.js shows it beside the link for mouse, touch and keyboard; without JavaScript it is a
+plain title. Titles of the registry's numbers come from spec_role.py.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ LIMIT = 320
 
 
 def definitions(env) -> dict[str, str]:
-    """Of each term's id the first sentences of its definition."""
+    """{term's id: the first sentences of its definition}."""
     found = {}
     for name in {docname for docname, _ in env.get_domain("std")._terms.values()}:
         for item in env.get_doctree(name).findall(nodes.definition_list_item):
@@ -26,7 +25,7 @@ def definitions(env) -> dict[str, str]:
 
 
 def plain(definition: nodes.Element) -> str:
-    """The text of its first paragraph without citations."""
+    """The text of a definition's first paragraph, without citations."""
     paragraph = next(iter(definition.findall(nodes.paragraph)), nodes.paragraph()).deepcopy()
     for cited in list(paragraph.findall(addnodes.pending_xref)):
         if cited.get("refdomain") == "cite":
@@ -35,7 +34,7 @@ def plain(definition: nodes.Element) -> str:
 
 
 def shortened(text: str) -> str:
-    """Whole sentences of `text`, as many as fit into LIMIT; a longer first one is cut after a word."""
+    """As many whole sentences of `text` as fit into LIMIT; a longer first sentence is cut after a word."""
     if len(text) <= LIMIT:
         return text
     ends = [end.end() for end in re.finditer(r"[.!?](?= [A-Z])", text) if end.end() <= LIMIT]
@@ -46,7 +45,7 @@ def add_titles(app, doctree, docname) -> None:
     if app.builder.format != "html":
         return
     notes = {note["ids"][0]: shortened(plain(note)) for note in doctree.findall(nodes.footnote)}
-    for number in list(doctree.findall(nodes.footnote_reference)):  # written without a title
+    for number in list(doctree.findall(nodes.footnote_reference)):  # Sphinx writes these without a title
         link = nodes.reference(refid=number["refid"], internal=True, reftitle=notes[number["refid"]])
         link += nodes.superscript("", number.astext())
         link["classes"].append("footnote-reference")

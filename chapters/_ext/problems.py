@@ -1,4 +1,4 @@
-"""Problems between the paragraphs: a question, a place to commit to an answer, then the solution in full.
+"""The directives {problem} and {predict}: a question, a field to commit to an answer, then the full solution.
 
     ```{problem} One frame of 8K
     :answer: 1.4
@@ -16,12 +16,12 @@
     ```{solution-end}
     ```
 
-Instead of `answer`, a number, there may be choices: the question ends in a list of "[x] right" and
-"[ ] wrong". With neither, a reader writes a line of words. {predict} is a problem without a title. The build
-fails where no cell of the solution prints the number that a problem gives as its answer.
+Instead of `answer`, a number, there may be choices: the question then ends in a list of "[x] right" and
+"[ ] wrong". With neither, the reader writes a line of text. {predict} is a problem without a title. The build
+fails if no cell of the solution prints the number given as the answer.
 
-Without its script the page folds the solutions. problems.js hides them until the reader has answered, and
-asks for a line of words in front of each answer of the quiz.
+Without scripts the solutions are folded. problems.js hides them until the reader has answered, and asks for a
+line of text before each answer of the quiz.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def number_in(text: str) -> float:
 
 
 def last_place(text: str) -> float:
-    """The unit of the last digit that a written number states: 100 of "7,900", 0.1 of "1.4"."""
+    """The place value of a written number's last significant digit: 100 for "7,900", 0.1 for "1.4"."""
     digits, _, power = text.lower().replace(",", "").lstrip("+-−").partition("e")
     whole, _, after = digits.partition(".")
     places = -len(after) if after else len(whole) - len(whole.rstrip("0")) if whole.strip("0") else 0
@@ -52,7 +52,7 @@ def last_place(text: str) -> float:
 
 
 def is_printed(answer: str, printed: str) -> bool:
-    """True where a number in `printed`, rounded as `answer` is, is `answer`."""
+    """Whether a number in `printed`, rounded like `answer`, equals `answer`."""
     wanted, allowed = number_in(answer), last_place(answer) / 2
     found = (number_in(text) for text in NUMBER.findall(printed))
     return any(abs(number - wanted) <= allowed * (1 + 1e-9) for number in found)
@@ -89,7 +89,7 @@ class Problem(Directive):
         return [html(opening + title_line), *parsed.children, html("</div>")]
 
     def data(self, question: nodes.Element) -> str:
-        """What problems.js reads: the answer and how far from it is near enough, or which choice is right."""
+        """The data attributes for problems.js: the answer and its tolerance, or which choice is right."""
         given, last = self.options, question.children[-1]
         if isinstance(last, nodes.bullet_list) and CHOICE.match(last.astext()):
             marks = [CHOICE.match(item.astext()) for item in last.children]
@@ -111,14 +111,14 @@ class Problem(Directive):
 
 
 class Solution(Directive):
-    """The two lines between which a solution stands; a cell of code can stand in no other directive."""
+    """The directives that begin and end a solution: two, as a directive cannot contain code cells."""
 
     def run(self) -> list[nodes.Node]:
         return [html(f"{START}<summary>Solution</summary>" if self.name == "solution-start" else END)]
 
 
 def check(app, doctree) -> None:
-    """Each problem is followed by its solution, whose cells print the answer."""
+    """Fail the build unless each problem is followed by its solution, whose cells print the answer."""
     for section in (doctree, *doctree.findall(nodes.section)):
         asked, inside, printed = None, False, ""
         for node in section.children:
@@ -147,7 +147,7 @@ def expect(holds, app, asked: re.Match | None, otherwise: str) -> None:
 
 
 def output_of(cell: nodes.container) -> str:
-    """What a cell of code printed."""
+    """The text that a code cell printed."""
     made = (part for part in cell.findall(nodes.container) if part.get("nb_element") == "cell_code_output")
     return " ".join(part.astext() for part in made)
 

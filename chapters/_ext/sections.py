@@ -1,10 +1,10 @@
-"""Sections of a page are drawn when a reader comes near them.
+"""Estimates the heights of sections, so that browsers can lay them out lazily.
 
-A chapter has some eight thousand elements; to find the place of all of them before the first can be read
-takes a phone a second. So course.css has the browser lay out a section when it is within a screen or so of
-the window (`content-visibility: auto`), which anchors, the browser's search in the page, screen readers and
-printing know of. Until then a section is as tall as is estimated here of its text, code and figures, in a
-column of a screen (`--wide`) and of a phone (`--narrow`), so that the scroll bar tells the truth.
+A chapter has some eight thousand elements, and laying all of them out takes a phone a second. So course.css
+lets the browser lay out a section only near the window (`content-visibility: auto`), which anchors, search in
+the page, screen readers and printing support. Until then a section has the height that is estimated here from
+its text, code and figures, for a wide column (`--wide`) and a phone (`--narrow`), so that the scroll bar is
+about right.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ CODE = re.compile(r"<pre\b.*?</pre>", re.DOTALL)
 UNSEEN = re.compile(r"<(script|style|math)\b.*?</\1>", re.DOTALL)
 CLOSED, TABLE = (re.compile(rf"<{tag}\b.*?</{tag}>", re.DOTALL) for tag in ("details", "table"))
 BLOCK = re.compile(r"<(?:p|h\d|figure)\b")
-# Of a column: its width in CSS pixels, letters in a line of text, the kind of drawing that it does not show.
+# {column: (width in CSS pixels, letters in a line of text, kind of drawing that it does not show)}
 COLUMNS = {"wide": (740, 92, "narrow"), "narrow": (358, 43, "wide")}
 LINE, CODE_LINE, GAP = 27, 21, 20
 CLOSED_BOX, ROW = 64, 38
 
 
 def estimate(html: str, column: str) -> int:
-    """How tall a section is, in CSS pixels."""
+    """The estimated height of a section in CSS pixels. column: a key of COLUMNS."""
     width, letters, other = COLUMNS[column]
     html = UNSEEN.sub("", html)
     tall = len(CLOSED.findall(html)) * CLOSED_BOX
@@ -46,7 +46,7 @@ def estimate(html: str, column: str) -> int:
 
 
 def told(body: str) -> str:
-    """The page's HTML, of each section under its title with the two estimates."""
+    """The page's HTML with both estimates as a style of each section."""
     parts, depth, start, at = [], 0, 0, 0
     for tag in TAG.finditer(body):
         depth += -1 if tag[0] == "</section>" else 1

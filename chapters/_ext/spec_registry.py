@@ -1,9 +1,11 @@
-"""Every fact of the hardware registry with its source, a table a device: where the numbers of the book lead.
+"""The directive {spec-registry}: a table for each device with all facts of the hardware registry and sources.
+
+The book's numbers link to its rows.
 
     ```{spec-registry}
     ```
 
-A row's id is the one that spec_role.py's links name. Computed facts show their formula.
+A row's id is that of the links of spec_role.py. Computed facts show their formula.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ class SpecRegistry(Directive):
 
 
 def facts_of(spec: specs.Spec) -> list[tuple[str, str, str, str]]:
-    """Id, name, value and explanation of what is the holder's own: an architecture has its own table."""
+    """[(id, name, value, explanation)] of a device's own facts; its architecture has a table of its own."""
     return [
         (row_id(fact), fact.label, fact.text(), explanation(fact))
         for fact in spec.values()
@@ -42,7 +44,7 @@ def facts_of(spec: specs.Spec) -> list[tuple[str, str, str, str]]:
 def fold(
     name: str, title: str, head: tuple[str, ...], rows: list[tuple[str, str, str, str]]
 ) -> list[nodes.Node]:
-    """A table that opens when its title is pressed, and by itself when a link leads into it."""
+    """A folded table, which opens by its title, and by itself when a link leads into it."""
     opening = nodes.raw("", f'<details class="spec-facts" id="{name}"><summary>', format="html")
     group = nodes.tgroup("", *(nodes.colspec(colwidth=1) for _ in head), cols=len(head))
     group += nodes.thead("", nodes.row("", *map(cell, head)))

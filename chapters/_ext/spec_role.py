@@ -1,4 +1,4 @@
-"""Numbers of the hardware registry in prose and in tables, so that no chapter writes one by hand.
+"""Roles and directives for numbers of the hardware registry, so that no chapter writes one by hand.
 
     {spec}`h100-sxm memory_bandwidth`       3.35 TB/s, a link to its row in the registry's page
     {spec}`h100-sxm peak_bf16 0`            989 TFLOP/s: rounded to 0 decimals
@@ -17,10 +17,9 @@
     ```{spec-sources}                       every document that a device or an architecture names
     ```
 
-A number's title says its source; chapters/_static/preview.js shows it where a reader points, taps or
-presses Enter.
+A number's title has its source; chapters/_static/preview.js shows it for mouse, touch and keyboard.
 
-A device or a fact that the registry does not hold is a Sphinx warning with file and line, so the build fails.
+An unknown device or fact is a Sphinx warning with file and line, so the build fails.
 """
 
 from __future__ import annotations
@@ -36,18 +35,18 @@ HEADS = {"gpu": "GPU", "cpu": "CPU", "accelerator": "Chip", "arch": "Architectur
 
 
 def explanation(fact: specs.Fact) -> str:
-    """What pointing at the number shows: peak, dense or sparse, form factor; source; date; note."""
+    """The title of a number: peak, dense or sparse, form factor; source; date; note."""
     return "; ".join(part for part in (", ".join(fact.qualities()), fact.origin(), fact.note) if part)
 
 
 def number(fact: specs.Fact, decimals: int | None = None, unit: str = "") -> nodes.reference:
-    """The number as a link that explains itself; `unit` is said elsewhere, so cut."""
+    """The number as a link with its explanation. unit: cut from the end, as the table's head has it."""
     text = fact.text(decimals).removesuffix(f" {unit}").replace(" ", "\u00a0")
     return sourced(text, explanation(fact), row_id(fact))
 
 
 def sourced(text: str, told: str, row: str) -> nodes.reference:
-    """`text` as a link to a row of the registry's page, with what to tell of it."""
+    """`text` as a link to a row of the registry's page, with the title `told`."""
     return nodes.reference("", text, refuri=f"{PAGE}#{row}", reftitle=told, internal=True, classes=["spec"])
 
 
@@ -90,7 +89,7 @@ def price_role(name, rawtext, text, lineno, inliner, options=None, content=None)
 
 
 def look_up(text: str) -> tuple[specs.Fact, int | None]:
-    """Role text -> the fact and the decimals to show. Raises SpecError, also for text of another form."""
+    """(fact, decimals to show or None) from a role's text. Raises SpecError, also for malformed text."""
     words = text.split()
     if len(words) not in (2, 3) or (len(words) == 3 and not words[2].isdigit()):
         raise specs.SpecError(
@@ -100,13 +99,13 @@ def look_up(text: str) -> tuple[specs.Fact, int | None]:
 
 
 def in_unit(spec: specs.Spec, name: str) -> specs.Fact:
-    """`name` or `name:unit` -> the fact. Raises SpecError."""
+    """The fact for `name` or `name:unit`. Raises SpecError."""
     name, _, unit = name.partition(":")
     return spec[name].to(unit) if unit else spec[name]
 
 
 def depend_on_registry(document: nodes.document) -> None:
-    """Rebuild the page when a registry file changes. Outside Sphinx there is nothing to tell."""
+    """Make the page depend on the registry's files. Does nothing outside Sphinx."""
     env = getattr(document.settings, "env", None)
     if env is not None:
         for path in specs.root().resolve().rglob("*.yml"):
@@ -114,7 +113,7 @@ def depend_on_registry(document: nodes.document) -> None:
 
 
 class SpecTable(Directive):
-    """A comparison: devices (or architectures) down, facts across; a column's common unit is in its head."""
+    """A table: a row for each device or architecture, a column for each fact, common units in the heads."""
 
     option_spec = {
         "devices": directives.unchanged_required,
@@ -140,7 +139,7 @@ class SpecTable(Directive):
 
 
 class SpecSources(Directive):
-    """Every document of the registry that something names, the makers' own first."""
+    """A list of all documents that the registry cites, the manufacturers' first."""
 
     def run(self) -> list[nodes.Node]:
         depend_on_registry(self.state.document)
@@ -165,12 +164,12 @@ class SpecSources(Directive):
 
 
 def holder(name: str) -> specs.Spec:
-    """A device, or an architecture by its sm_ name. Raises SpecError."""
+    """A device's spec, or an architecture's by its sm_ name. Raises SpecError."""
     return specs.for_arch(name) if name.startswith("sm_") else specs.get(name)
 
 
 def every(kind: str, names: list[str]) -> list[specs.Spec]:
-    """All of a kind that have one of the facts, the oldest first. Raises SpecError where there is none."""
+    """All devices of a kind that have one of the facts, oldest first. Raises SpecError if there is none."""
     if kind == "arch":
         found = [specs.for_arch(arch) for arch in specs.archs()]
     else:
@@ -193,7 +192,7 @@ def device_name(spec: specs.Spec) -> nodes.Node:
 
 
 def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes.Node]]:
-    """One fact over all devices: the head of its column and its cells; SpecError if nobody has it."""
+    """(head, cells) of one fact's column over all devices. Raises SpecError if no device has the fact."""
     bare = name.partition(":")[0]
     facts = [in_unit(spec, name) if bare in spec else None for spec in devices]
     if not any(facts):
@@ -209,7 +208,7 @@ def column(devices: list[specs.Spec], name: str) -> tuple[nodes.Node, list[nodes
 
 
 def missing(spec: specs.Spec, name: str) -> nodes.Node:
-    """A dash that carries the reason for the absence."""
+    """A dash with the reason why the fact is missing as its title."""
     reason = spec.omitted.get(name, "no such thing on this device, or no source was found")
     return sourced(MISSING, reason, device_id(spec))
 

@@ -1,8 +1,8 @@
-"""The glossary's terms as entries of the search: each leads to the section that speaks of it most.
+"""Adds the glossary's terms to the search: each leads to the section that uses it most.
 
-Sphinx ranks entries of the index first, so "bank conflict" finds the section on bank conflicts before any
-page that mentions them. What counts is how often the prose says the term, and ten times a title.
-The book writes "quantisation"; who asks for "quantization" is led to the same section.
+Sphinx ranks index entries first, so "bank conflict" finds the section on bank conflicts before any page that
+mentions them. A section's rank is how often its prose has the term; in a title it counts ten times.
+American spellings such as "quantization" lead to the same section as "quantisation".
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from sphinx import addnodes
 
 CHAPTER = re.compile(r"chapters/(\d\d-|what-a-network)")
 TITLE = 10
-LEAST = 3  # a term that no chapter says as often is in the glossary alone
+LEAST = 3  # a term that no chapter uses as often has only its glossary entry
 
 
 def terms(env) -> dict[str, re.Pattern]:
     names = [name for kind, name in env.get_domain("std").objects if kind == "term"]
-    # ZeRO, MoE and MIG are no other words in other letters; who quantises speaks of quantisation
+    # acronyms such as ZeRO match with their capitals only; "quantise" counts for "quantisation"
     return {
         name: re.compile(
             rf"\b{re.sub('isation$', 'is(?:ation|e|ed|ing)', re.escape(name))}(?:e?s)?\b",
@@ -31,14 +31,14 @@ def terms(env) -> dict[str, re.Pattern]:
 
 
 def own_prose(section: nodes.section) -> str:
-    """What is said in the section and in none below it; what cells print is no prose."""
+    """The section's own prose, without subsections and without cells' outputs."""
     others = (nodes.section, nodes.container)
     parts = [child for child in section.children if not isinstance(child, others)]
     return " ".join(said.astext() for part in parts for said in part.findall(nodes.paragraph))
 
 
 def best_sections(env) -> dict[str, list[tuple[str, str]]]:
-    """Of each chapter (term, section's id): the chapter that says it most, there the section that does."""
+    """{chapter: [(term, section's id)]}: for each term the chapter that uses it most, and where."""
     totals: dict[str, Counter] = {}
     best: dict[tuple[str, str], tuple[int, str]] = {}
     patterns = terms(env)
@@ -48,9 +48,7 @@ def best_sections(env) -> dict[str, list[tuple[str, str]]]:
             for term, pattern in patterns.items():
                 said = TITLE * len(pattern.findall(title)) + len(pattern.findall(text))
                 totals.setdefault(term, Counter())[docname] += said
-                whole = isinstance(
-                    section.parent, nodes.document
-                )  # its own text is the frame before the story
+                whole = isinstance(section.parent, nodes.document)  # the chapter's own text is only its frame
                 if said and (0 if whole else said) >= best.get((docname, term), (0,))[0]:
                     best[docname, term] = (0 if whole else said, section["ids"][0])
     found: dict[str, list[tuple[str, str]]] = {}
@@ -62,7 +60,7 @@ def best_sections(env) -> dict[str, list[tuple[str, str]]]:
 
 
 def add_entries(app, doctree, docname) -> None:
-    """Sphinx reads the search's entries from what is written."""
+    """Add the entries as index nodes of the sections, from which Sphinx makes the search index."""
     if app.builder.format != "html":
         return
     if not hasattr(app, "taught_terms"):

@@ -18,8 +18,9 @@ ROWS = ("blue", "orange", "green", "purple")  # one colour for each row of A
 
 @plots.responsive
 def wave(n, m, where, at):
-    """Snapshots of an n x n array: where(t, n) gives, for each cell, the row of A that
-    it works on in clock t, or one outside 0..m-1.
+    """Snapshots of an n x n systolic array in clocks `at`, while m rows of A pass through.
+
+    where(t, n) -> for each cell, the row of A that it works on in clock t, or a number outside 0..m-1.
     """
     fig, axes = plots.new(plots.COLUMN, 2.4, phone=(plots.PHONE, 1.75), columns=len(at))
     for ax, t in zip(axes, at, strict=True):
@@ -49,8 +50,8 @@ def wave(n, m, where, at):
 
 @plots.responsive
 def filling(counted):
-    """Share of busy cells against rows per column: theory m / (m + 2n - 2), and counts.
-    counted: {(n, m): share}.
+    """The share of busy cells of an n x n array against m / n, for m rows of A: the formula m / (m + 2n - 2),
+    and counts. counted: {(n, m): share}.
     """
     fig, ax = plots.new(plots.COLUMN, 2.8)
     for n, colour in ((8, "green"), (64, "blue"), (256, "orange")):
@@ -89,8 +90,8 @@ def filling(counted):
 
 @plots.responsive
 def energy(picojoules):
-    """Energy of an operation on 32 bits at 45 nm, a dot each on a logarithmic scale, where a bar's length
-    would say nothing. picojoules: {name: pJ}, cheapest first.
+    """Energy of operations on 32 bits at 45 nm, as dots on a logarithmic scale. picojoules: {name: pJ}, the
+    cheapest first.
     """
     fig, ax = plots.new(plots.COLUMN, 2.9)
     for y, (name, value) in enumerate(picojoules.items()):
@@ -112,7 +113,7 @@ def energy(picojoules):
 
 
 def _rows_only(ax):
-    """A row for each name: no ticks and no line at the left, a grid to read the dots by."""
+    """Style axes with a row for each name: no ticks and line at the left, a vertical grid."""
     ax.minorticks_off()
     ax.grid(axis="x")
     ax.tick_params(axis="y", length=0)
@@ -121,8 +122,9 @@ def _rows_only(ax):
 
 @plots.responsive
 def fields(keys):
-    """Memory, its bandwidth, and the time to read all of it once, of accelerators: NVIDIA's in blue, others'
-    in orange, by bandwidth.
+    """Accelerators by bandwidth: memory, bandwidth, and the time to read all of the memory once.
+
+    keys: of the registry. NVIDIA's are blue, others orange.
     """
     chips = sorted((specs.get(key) for key in keys), key=lambda chip: -chip["memory_bandwidth"].si)
     size, rate = ([chip[f"memory_{fact}"].si for chip in chips] for fact in ("capacity", "bandwidth"))
@@ -194,8 +196,9 @@ def ridges(keys, own):
 
 @plots.responsive
 def against_h100(rows):
-    """What the roofs allow relative to an H100 SXM: rows = {chip: {operation: times an
-    H100}}. Theory from data sheets.
+    """The speed that roofs of data sheets allow, relative to an H100 SXM.
+
+    rows: {chip: {operation: ratio}}.
     """
     fig, ax = plots.new(plots.COLUMN, 1.0 + 0.36 * len(rows))
     marks = (("v", "orange"), ("D", "blue"))
@@ -308,8 +311,8 @@ PICTURES = {
 
 @plots.responsive
 def journey(stations):
-    """The course as one thread, a small picture at each chapter. stations: [(number,
-    chapter, what the number says), ...], first to last.
+    """The course as a line with a small picture for each chapter. stations: [(number, chapter, what the
+    number is)], first to last.
     """
     last, middle, size = len(stations) - 1, 2.95, 0.66
     narrow = plots.on_phone()

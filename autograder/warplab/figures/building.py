@@ -1,5 +1,5 @@
-"""The running picture as a plan: the professor's office, the desk, the door, the hall with its table, the
-corridor to the next hall. A chapter's opener is this plan with the place lit that the chapter is about.
+"""The book's running picture as a plan: the professor's office, the desk, the door, the hall with its table,
+the corridor to the next hall. A chapter's opener is this plan with the chapter's place highlighted.
 """
 
 from html import escape
@@ -11,7 +11,7 @@ WIDTH, HEIGHT = 760, 124
 ROWS, COLUMNS, STEP = 6, 17, 17  # of the hall's students
 HALL, TABLE = (272, 12), (502, 46, 48, 32)
 PARTS = ("blue", "green", "orange")  # computing, the machine, using it: four chapters each, the last the rest
-FAINT, ROOM = 0.3, 0.5  # opacity of what is not lit, of walls
+FAINT, ROOM = 0.3, 0.5  # opacity of places that are not highlighted, of walls
 
 
 def part(chapter):
@@ -20,7 +20,7 @@ def part(chapter):
 
 
 def opener(chapter):
-    """The SVG of a chapter's opener: decoration, without words; the plan alone where LIT has no entry."""
+    """The SVG of a chapter's opener, a decoration without words; only the plan if LIT has no entry for it."""
     colour = PALETTE[part(chapter)]
     lit, own = LIT.get(chapter, (lambda colour: [], ""))
     light = f'<g fill="{colour}" stroke="none">{"".join(lit(colour))}</g>'
@@ -39,7 +39,7 @@ ROOMS = (  # the words above and below a room, and its middle
 
 
 def plan(alt, caption):
-    """The building with its rooms named; on a phone up to the corridor, in two parts, one above the other."""
+    """The building with its rooms named; on a phone without the next hall, in two parts."""
     figure = Figure(None, _labelled(alt, ((-4, WIDTH + 8),), 12.5), alt, caption)
     figure.narrow = Figure(None, _labelled(alt, ((-8, 300), (266, 310)), 12.5), alt, None)
     figure.name = "plan"
@@ -47,7 +47,7 @@ def plan(alt, caption):
 
 
 def _labelled(alt, cuts, size):
-    """The plan in colour, cut into pieces (left edge, width) that stand one above the other."""
+    """The plan in colour, cut into pieces that are put one above the other. cuts: [(left edge, width)]."""
     blue, gold, orange = (PALETTE[name] for name in ("blue", "gold", "orange"))
     rooms = (
         _office()
@@ -131,7 +131,7 @@ def _door():
 
 
 def _students():
-    """Places of the hall's students, row by row, less those where the table stands."""
+    """Coordinates of the hall's students, row by row, without those in the table's place."""
     x, y, width, height = TABLE
     for row in range(ROWS):
         for column in range(COLUMNS):
@@ -289,7 +289,7 @@ def _tomorrow(colour):
     yield from _products(colour)
 
 
-# Of each chapter, from the first, its drawing, and what of the plan that draws itself: students or sheets.
+# For each chapter, from the first: its drawing, and the part of the plan that it replaces (students, sheets).
 LIT = dict(
     enumerate(
         (

@@ -14,8 +14,9 @@ THEORY = {"color": INK, "linestyle": (0, (5, 3)), "linewidth": 1.8}
 
 @plots.responsive
 def shelf(keys):
-    """Memory against bandwidth of the cards, with the lowest recorded price an hour and the day it was seen;
-    hollow: other people's machines.
+    """Memory against bandwidth of cards, with the lowest recorded price an hour and its date.
+
+    Cards offered on marketplaces (other people's machines) are hollow.
     """
     fig, ax = plots.new(plots.COLUMN, 3.6)
     said = []
@@ -66,10 +67,10 @@ def shelf(keys):
 
 @plots.responsive
 def pick(keys, jobs, cards_for):
-    """A table: how many cards each job needs, and the lowest recorded dollars an hour
-    for them; the cheapest of a row is framed.
+    """A table: how many cards each job needs, and their lowest recorded price in dollars an hour.
 
-    jobs: {name: (bytes of weights or state, bytes of caches)}; cards_for(key, weights, cache) -> cards.
+    The cheapest entry of a row is framed. jobs: {name: (bytes of weights or state, bytes of caches)}.
+    cards_for(key, weights, cache) -> number of cards.
     """
     fig, ax = plots.new(plots.COLUMN, 0.62 * len(jobs) + 0.55)
     said, winners = [], []
@@ -109,7 +110,7 @@ def pick(keys, jobs, cards_for):
 
 
 def _draw_cell(ax, place, count, cost, best):
-    """One field of the table: how many cards at what cost; green where one is enough, framed if best."""
+    """Draw one cell of the table: number of cards and cost; green if one card is enough, framed if best."""
     (column, row), alone = place, count == 1
     colour, box = COLOUR["green" if alone else "grey"], ((column + 0.04, row + 0.06), 0.92, 0.88)
     ax.add_patch(Rectangle(*box, facecolor=colour, alpha=0.3 if alone else 0.15, linewidth=0))
@@ -122,8 +123,10 @@ def _draw_cell(ax, place, count, cost, best):
 
 @plots.responsive
 def tokens(keys, cost):
-    """Dollars a million tokens at the bandwidth's bound by card and offer: a lone request and
-    a full memory. cost(offer, requests) -> dollars.
+    """Dollars a million tokens by card and offer at the bandwidth bound, for one request and for a full
+    memory.
+
+    cost(offer, requests) -> dollars.
     """
     fig, ax = plots.new(plots.COLUMN, 4.4)
     rows, said = [], []
@@ -180,8 +183,9 @@ def tokens(keys, cost):
 
 @plots.responsive
 def intervals(simulated):
-    """Share of time lost against the interval between saves of a minute. simulated:
-    {hours between interruptions: {minutes: share}}.
+    """The share of time lost against the interval between checkpoints, each of which takes a minute.
+
+    simulated: {hours between interruptions: {minutes between checkpoints: share}}.
     """
     fig, ax = plots.new(plots.COLUMN, 3.5)
     minutes, said = np.geomspace(2.5, 110, 100), []
@@ -225,14 +229,17 @@ def intervals(simulated):
 
 @plots.responsive
 def lives(whole, steps):
-    """Live: losses of an undisturbed run and of three lives. whole, steps[i]: {step: loss in hexadecimal}."""
+    """Live: losses of an undisturbed run, and of one interrupted twice.
+
+    whole, steps[i]: {step: loss as hex}.
+    """
     fig, (top, bottom) = plots.new(plots.COLUMN, 3.6, rows=2, sharex=True, height_ratios=[2.2, 1])
     value = lambda run: (list(run), [float.fromhex(loss[0]) for loss in run.values()])  # noqa: E731
     top.plot(*value(whole), color=COLOUR["grey"], linewidth=6, alpha=0.45, label="undisturbed")
     names = "until SIGTERM", "until SIGKILL", "to the end"
     said = []
     for row, (run, name, colour) in enumerate(zip(steps, names, ("blue", "orange", "green"), strict=True)):
-        if not run:  # on a busy machine a signal may come after the last step
+        if not run:  # on a busy machine the interrupting signal may arrive after the last step
             continue
         x, y = value(run)
         top.plot(x, y, color=COLOUR[colour], linewidth=1.8, label=name)
@@ -267,8 +274,8 @@ def lives(whole, steps):
 
 @plots.responsive
 def day(came, run, answer):
-    """An autoscaled day and, larger, its surge: requests a second, replicas paid and
-    ready, p95. run: cluster.autoscale.Day.
+    """A day of an autoscaled service, with its surge enlarged: requests a second, replicas paid and ready,
+    p95 latency. run: cluster.autoscale.Day.
     """
     fig, axes = plots.new(
         plots.COLUMN,

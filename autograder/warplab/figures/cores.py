@@ -18,8 +18,8 @@ ROLES = {"control": "orange", "cache": "gold", "registers": "purple", "arithmeti
 
 @plots.responsive
 def staircase(kib, ns):
-    """Time of one step (ns, live) of a walk in which each load waits for the last,
-    against the size of the walk (KiB).
+    """Live: the time of a step of a pointer chase in ns, against its size in KiB. Each load waits for the
+    last.
     """
     fig, ax = plots.new(plots.COLUMN, 2.9)
     ax.plot(kib, ns, color=COLOUR["blue"], alpha=0.4, linewidth=1.5)
@@ -85,7 +85,7 @@ def core_and_sm():
 
 @plots.responsive
 def on_chip():
-    """Bytes on the chip by kind, EPYC 9654 and H100 SXM, and what that leaves for one hardware thread."""
+    """Bytes on the chip by kind, in all and for each hardware thread, of an EPYC 9654 and an H100 SXM."""
     chips = chip_bytes()
     fig, ax = plots.new(plots.COLUMN, 2.7)
     look = {"registers": ("purple", 0.85), "L1": ("gold", 0.95), "L2": ("green", 0.75), "L3": ("blue", 0.55)}
@@ -156,13 +156,13 @@ def chip_bytes():
 
 
 def cache_of(parts):
-    """Bytes of all caches in a value of `chip_bytes`."""
+    """The bytes of all caches in a value of chip_bytes()."""
     return sum(size for kind, size in parts.items() if kind != "registers")
 
 
 @plots.responsive
 def anatomy():
-    """One SM of an H100 with its numbers, all of them from the registry."""
+    """The parts of an SM of an H100 with their numbers, all from the registry."""
     gpu = specs.get("h100-sxm")
     quarters, lanes = gpu["warp_schedulers_per_sm"].value, gpu["fp32_lanes_per_sm"].value
     across = 2 if plots.on_phone() else quarters
@@ -356,7 +356,7 @@ def crossover(sizes, cpu, gpu=None):
 
 
 def _part(ax, x, y, width, height, role, text, size=11):
-    """A labelled rectangle, tinted by its role; role None leaves it empty."""
+    """Draw a labelled rectangle, tinted by its role; unfilled for the role None."""
     colour = COLOUR["green"] if role == "tensor" else COLOUR[ROLES[role]] if role else None
     if colour:
         ax.add_patch(Rectangle((x, y), width, height, facecolor=colour, alpha=0.5, linewidth=0))
@@ -366,5 +366,5 @@ def _part(ax, x, y, width, height, role, text, size=11):
 
 
 def _bytes(size):
-    """Bytes as a person would say them: 2.5 MiB, 322 bytes."""
+    """Bytes as text with a suitable unit: "2.5 MiB", "322 bytes"."""
     return f"{size / MIB:.1f} MiB" if size >= MIB else f"{size:.0f} bytes"

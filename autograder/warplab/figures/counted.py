@@ -1,4 +1,4 @@
-"""What Nsight Compute counted of launches on a GPU, beside what the engine says of them: counted.yml.
+"""Counters of launches by Nsight Compute on a GPU, beside the engine's of the same launches: counted.yml.
 
 Metrics have Nsight Compute's names. A launch is one of ``bench_engine`` (tests), or a case of ``profiled``.
 """
@@ -17,7 +17,7 @@ from warplab.figures.profiled import CASES, LARGE, matmul_naive, tiled
 from warplab.timing.bounds import Bounds, LaunchWork, bounds
 
 FILE = RESULTS / "counted.yml"
-AGREE = [  # counts that machine code does not change: a difference is a mistake of one of the two
+AGREE = [  # counts that do not depend on PTX or machine code: a difference is an error of one of the two
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
     "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum",
@@ -29,7 +29,7 @@ AGREE = [  # counts that machine code does not change: a difference is a mistake
     "launch__registers_per_thread",
     "sm__maximum_warps_per_active_cycle_pct",
 ]
-DIFFER = [  # counts of PTX here, of machine code there
+DIFFER = [  # counts that the engine takes of PTX, and Nsight Compute of machine code
     "smsp__sass_inst_executed_op_shared_ld.sum",
     "memory_l1_wavefronts_shared",
     "memory_l1_wavefronts_shared_ideal",
@@ -53,7 +53,7 @@ NEARLY = 0.009  # of stores an H200 counted up to so much more or fewer sectors,
 # The driver's assembler took 32 registers where ours took 46.
 OTHER_ASSEMBLER = {("convolution", AGREE[8]), ("convolution", AGREE[9])}
 TIME, PASSES = "gpu__time_duration.sum", "SM_A.TriageCompute.l1tex__data_pipe_lsu_wavefronts.avg"
-MEASURED = [  # what only a GPU has
+MEASURED = [  # metrics that only a GPU has
     TIME,
     PASSES,
     "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
@@ -94,12 +94,12 @@ WHAT = {
 
 
 def launch_of(name: str):
-    """A case of ``profiled``: its launcher and arguments."""
+    """(launcher, arguments) of a case of ``profiled``."""
     return LARGE[name]() if name in LARGE else CASES[name][1]()
 
 
 def on_engine(name: str, launcher, args, arch: str = "sm_90") -> dict[str, Any]:
-    """What counted.yml keeps of a launch on the engine."""
+    """The engine's counts of a launch that counted.yml keeps."""
     profile = warplab.profile(launcher, *args, arch=arch, sample_blocks=4 if name in SAMPLED else None)
     if name in SAMPLED:
         kernel, side, n = SAMPLED[name]
@@ -116,7 +116,7 @@ def on_engine(name: str, launcher, args, arch: str = "sm_90") -> dict[str, Any]:
 
 
 def read_csv(text: str) -> list[dict[str, float]]:
-    """The launches of ``ncu --csv --page raw``, in their order: the metrics that counted.yml keeps."""
+    """[{metric that counted.yml keeps: value}] of the launches in the output of ``ncu --csv --page raw``."""
     head, _, *rows = csv.reader(text[text.index('"ID"') :].splitlines())
     found = [dict(zip(head, row, strict=True)) for row in rows if len(row) == len(head)]
     return [{m: _number(row[m]) for m in (*AGREE, *DIFFER, *MEASURED)} for row in found]
@@ -129,7 +129,7 @@ def _number(text: str) -> float:
 
 @dataclass(frozen=True)
 class LaunchOnGpu:
-    """A launch on a GPU: its metrics as Nsight Compute printed them, and the engine's counts of it."""
+    """A launch on a GPU: its metrics by Nsight Compute, and the engine's counts of the same launch."""
 
     name: str
     card: str
@@ -174,13 +174,13 @@ def counted() -> tuple[LaunchOnGpu, ...]:
 
 
 def pairs(metric: str) -> list[tuple[float, float]]:
-    """(ours, Nsight Compute's) of each launch of each card that has any."""
+    """[(the engine's value, Nsight Compute's value)] of a metric, for each launch that has both."""
     found = [(c.here[metric], c.there[metric]) for c in counted() if metric in c.there]
     return [(here, there) for here, there in found if here or there]
 
 
 def differences(name: str, here: dict[str, float], there: dict[str, float]) -> list[str]:
-    """The metrics of AGREE in which a launch's two counts are further apart than the page says."""
+    """The metrics of AGREE in which a launch's two counts differ by more than the page states."""
     nearly = {metric: NEARLY if metric == STORED else 0 for metric in AGREE}
     return [
         metric

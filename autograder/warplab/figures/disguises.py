@@ -1,4 +1,4 @@
-"""Figures of chapter 04 on products in disguise: a convolution as one, and their share of the work."""
+"""Figures of chapter 4 on products in disguise: a convolution as one, and products' share of the work."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -67,9 +67,7 @@ def _cells(ax, corner, values, marked, colour):
 
 @plots.responsive
 def shares(models):
-    """`models`: {name: {kind of work: operations, ..., the rest: operations}}; one bar
-    of 100 % for each model.
-    """
+    """A bar of 100 % for each model, divided by kind of work. models: {name: {kind of work: operations}}."""
     fig, ax = plots.new(plots.COLUMN, 0.85 + 1.05 * len(models))
     kinds = dict.fromkeys(kind for work in models.values() for kind in list(work)[:-1])
     colours = dict(zip(kinds, [A_COLOUR, B_COLOUR, C_COLOUR], strict=False))

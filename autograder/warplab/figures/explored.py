@@ -1,5 +1,7 @@
-"""What the explorables of chapters 2, 3, 9 and 10 need of Python: numbers of the registry and of
-warplab.models for their scripts, and the pictures that stand on paper and where scripts do not run.
+"""Data and still pictures of the explorables in chapters 2, 3, 9 and 10.
+
+The data are numbers of the registry and of warplab.models for the scripts; the stills are shown in print and
+where scripts do not run.
 """
 
 from dataclasses import asdict
@@ -48,7 +50,7 @@ def desks():
 
 
 def requests():
-    """The gaps between chapter 9's arrivals, in means, and what its bound on a decoding step needs."""
+    """Chapter 9's gaps between arrivals, as multiples of their mean, and the inputs of its decoding bound."""
     gaps = np.random.default_rng(9).exponential(1.0, 4000)
     shape = {"weights": 7e9, "layers": 32, "width": 4096, "context": 1000, "tokens": 200}
     bandwidth = specs.get("h100-sxm")["memory_bandwidth"].si
@@ -56,7 +58,7 @@ def requests():
 
 
 def scheduler():
-    """Ticks of a load and of arithmetic, schedulers of an SM, bytes under way that use its bandwidth."""
+    """Cycles of a load and of arithmetic, schedulers of an SM, bytes in flight for the bandwidth."""
     h100 = specs.get("h100-sxm")
     needed = LOAD / h100["boost_clock"].si * h100["memory_bandwidth"].si / h100["sms"].value
     schedulers = h100["warp_schedulers_per_sm"].value
@@ -82,7 +84,7 @@ def batches(arrivals, limit, answer_time):
 
 @plots.responsive
 def serving(limit=8, load=7.0, number=40):
-    """The first requests at a load near the capacity, for paper: a line waits, a bar is answered."""
+    """Still: the first requests at a load near the capacity; lines are waiting times, bars answers."""
     given = requests()
     arrivals = np.cumsum(given["gaps"]) / load
 
@@ -109,12 +111,12 @@ def serving(limit=8, load=7.0, number=40):
 
 @plots.responsive
 def hiding(warps=4, arithmetic=15, rounds=2):
-    """Four warps of a scheduler, for paper: a load, the wait for it, and arithmetic."""
+    """Still: four warps of a scheduler, each with a load, the wait for it, and arithmetic."""
     fig, ax = plots.new(plots.COLUMN, 2.3)
     chain = arithmetic * ALU
     for warp in range(warps):
         for turn in range(rounds):
-            start = warp + turn * (LOAD + chain)  # in turn, a cycle apart
+            start = warp + turn * (LOAD + chain)  # warps issue in turn, a cycle apart
             ax.barh(warp, LOAD, left=start, height=0.12, color=COLOUR["gold"])
             ax.barh(warp, 8, left=start, height=0.7, color=COLOUR["orange"])
             ax.barh(warp, chain, left=start + LOAD, height=0.7, color=COLOUR["blue"])
@@ -133,7 +135,7 @@ def hiding(warps=4, arithmetic=15, rounds=2):
 
 @plots.responsive
 def amdahl(serial=0.1, workers=8):
-    """A job on one worker and on several, for paper: time to the right, workers downwards."""
+    """Still: a job on one worker and on several; time to the right, workers downwards."""
     fig, (one, many) = plots.new(plots.COLUMN, 2.8, rows=2, sharex=True, height_ratios=[1, 3])
     for ax, n in ((one, 1), (many, workers)):
         ax.add_patch(Rectangle((0, 0), serial, n, facecolor=COLOUR["grey"], alpha=0.25))
@@ -156,7 +158,7 @@ def amdahl(serial=0.1, workers=8):
 
 @plots.responsive
 def desk(model="llama-7b", ranks=8, tokens=2048):
-    """What lies on each of `ranks` cards in every stage of ZeRO, for paper."""
+    """Still: the memory of each of `ranks` cards in every stage of ZeRO."""
     shape = MODELS[model]
     kept = {"activations": vram.activation_bytes(shape["layers"], shape["width"], 32, tokens)}
     card = specs.get("h100-sxm")

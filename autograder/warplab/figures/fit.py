@@ -28,7 +28,7 @@ PARTS = {
 
 
 def cards():
-    """{GB: card} of the cards that the chapter speaks of, from the registry."""
+    """{capacity in GB: name} of the chapter's cards, from the registry."""
     return {
         specs.get(key)["memory_capacity"].value: name
         for key, name in (("rtx-4090", "RTX 4090"), ("h100-sxm", "H100"), ("h200-sxm", "H200"))
@@ -36,7 +36,7 @@ def cards():
 
 
 def card_lines(ax, top):
-    """Dashed lines at the cards' capacities in GB, named above `top`."""
+    """Draw dashed lines at the cards' capacities in GB, labelled above `top`."""
     for size in cards():
         ax.axvline(size, **{**THEORY, "linewidth": 1.3})
         ax.text(size, top, f"{size:g}", ha="center", va="bottom", **SMALL)
@@ -82,8 +82,8 @@ def tenants():
 
 @plots.responsive
 def kept(tensors, row):
-    """Live: what autograd kept of one block. tensors: vram.Kept.tensors; row: bytes of
-    one batch x tokens x width array.
+    """Live: the tensors that autograd kept for one block. tensors: vram.Kept.tensors. row: bytes of an array
+    of batch x tokens x width.
     """
     names = ["input", "norm 1", "q, k, v", "mixed values", "sum", "norm 2", "up", "GELU"]
     large = [size / row for _, _, size in tensors if size / row >= 0.9]
@@ -121,8 +121,8 @@ def kept(tensors, row):
 
 @plots.responsive
 def lengths():
-    """Activations of the 7 B shape against tokens: fused attention, stored, stored with
-    dropout; checkpointed.
+    """Bytes of activations of the 7 B shape against tokens: fused attention, stored scores, stored with
+    dropout, and with checkpoints.
     """
     tokens = 2.0 ** np.arange(8, 16)
     lines = (
@@ -158,8 +158,8 @@ def lengths():
 
 @plots.responsive
 def checkpoints(counted, theory, whole):
-    """Peak of kept bytes against the number of segments. counted, theory: {segments:
-    MB}; whole: MB without checkpoints, counted.
+    """Peak of kept bytes against the number of checkpointed segments. counted, theory: {segments: MB}. whole:
+    MB counted without checkpoints.
     """
     fig, ax = plots.new(plots.COLUMN, 3.1)
     style = {**plots.MARKERS["live"], "markersize": 7}
@@ -189,7 +189,7 @@ def checkpoints(counted, theory, whole):
 
 @plots.responsive
 def parts(measurement):
-    """What the rules say of a published training step, part by part, with the peaks that were published.
+    """Computed memory of published training steps, part by part, with the published peaks.
 
     measurement: warplab.measure("memory_by_part").
     """
@@ -243,7 +243,7 @@ def parts(measurement):
 
 @plots.responsive
 def desks(moments):
-    """moments: [(title, size of the memory, {start: length}), ...]: what lies where; gaps stay empty."""
+    """Memory as bars with the allocations in it. moments: [(title, size of the memory, {start: length})]."""
     fig, ax = plots.new(plots.COLUMN, 0.5 + 0.75 * len(moments))
     said = []
     for y, (title, size, taken) in enumerate(moments):
@@ -325,9 +325,7 @@ FIELDS = (  # name, label, value, smallest, largest
 
 
 class Calculator:
-    """A form that says what lies in memory; without scripts, and on paper, the table
-    of its first example.
-    """
+    """A form that computes what is in memory; in print and without scripts, a table of its first example."""
 
     def __init__(self):
         recipe = "mixed, Adam"

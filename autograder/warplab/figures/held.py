@@ -1,7 +1,7 @@
-"""Every published measurement beside our bounds of the same work, or why it is held against none.
+"""Compares every published measurement with our bounds of the same work, or says why there is no bound.
 
-``judged()`` goes through published.yml. What a kernel of the course has to do at a published size follows
-from profiles at small sizes; what others' kernels have to do at least, from what they compute.
+``judged()`` goes through published.yml. The work of the course's own kernels at a published size is
+extrapolated from profiles at small sizes; of others' kernels the minimum is derived from what they compute.
 """
 
 import functools
@@ -21,11 +21,14 @@ from warplab.timing.bounds import WAVEFRONT, Bounds, LaunchWork, bounds
 
 f32 = np.float32
 FIELDS = "wavefronts", "fetched", "written", "touched", "blocks"
-MANY = 10**9  # blocks, where the source does not say how many
+MANY = 10**9  # blocks, if the source does not state their number
 
 
 def grown(profile_of, sizes, powers, size, equal=False) -> LaunchWork:
-    """The work at ``size``: a sum of ``powers`` of the size, fitted at the first sizes, right at the last."""
+    """The work at ``size``, extrapolated as a sum of ``powers`` of the size.
+
+    It is fitted at the first of ``sizes`` and checked at the last. profile_of(size) -> profile.
+    """
     works = [LaunchWork.of(profile_of(n)) for n in sizes]
     units = [*works[0].flops]
     known = np.array([[*(getattr(w, name) for name in FIELDS), *(w.flops[u] for u in units)] for w in works])
@@ -48,7 +51,7 @@ def transposed(kernel):
 
 
 def summed(kernel, each):
-    """A sum of n numbers, ``each`` of them a block of 256 threads."""
+    """A sum of n numbers by blocks of 256 threads, ``each`` numbers to a block."""
     return lambda n: warplab.profile(kernel[n // each, 256], np.ones(n, f32), np.zeros(1, f32))
 
 
@@ -81,12 +84,12 @@ def strided_copy(p):
 
 
 def least(flops=None, read=0.0, written=0.0) -> LaunchWork:
-    """Of a kernel whose code we do not have: its operations; its distinct bytes, each at least once in L1."""
+    """The least work of a kernel of unknown code: its operations, each distinct byte once through L1."""
     return LaunchWork(flops or {}, (read + written) / WAVEFRONT, read, written, read + written, MANY)
 
 
 def cube(unit, size):
-    """n x n x n in numbers of ``size`` bytes, whatever the kernel."""
+    """The least work of an n x n x n product with elements of ``size`` bytes."""
     return lambda p: least({unit: p.flops}, 2 * size * p.x**2, size * p.x**2)
 
 
@@ -103,13 +106,15 @@ def read(p):
 
 
 def attention(p):
-    """Queries, keys and values in, as many numbers out: of 4 N^2 operations for each column of FP16."""
+    """The least work of attention in FP16: 4 N^2 operations for each column; Q, K, V read, the output
+    written.
+    """
     columns = p.flops / (4 * p.x**2)
     return least({"fp16": p.flops}, 3 * 2 * p.x * columns, 2 * p.x * columns)
 
 
 def llama(inner, keys, vocabulary):
-    """Weights in the 32 layers of width 4096, and of the matrix behind them."""
+    """(weights in 32 layers of width 4096, weights of the output matrix)."""
     return 32 * (2 * 4096**2 + 2 * 4096 * keys + 3 * 4096 * inner), 4096 * vocabulary
 
 
@@ -123,12 +128,12 @@ def step(model, unit="bf16", requests=None):
 
 
 def prompt(p):
-    """Every token through the layers, the last one alone through the matrix behind them."""
+    """The work of a prompt: every token goes through the layers, only the last through the output matrix."""
     return least({"fp16": 2 * LLAMA_3_8B[0] * p.x}, read=2 * sum(LLAMA_3_8B))
 
 
 def token_of(requests):
-    """A token's part of a step of at most so many requests, 8 billion weights."""
+    """A token's share of a decoding step with at most `requests` requests and 8 billion weights."""
     weights = sum(LLAMA_3_8B)
     return lambda p: least({"bf16": 2 * weights}, read=2 * weights / requests)
 
@@ -215,7 +220,7 @@ NO_SMS = "bounds are counted by SMs, which the device does not have"
 
 @dataclass(frozen=True)
 class Judged:
-    """A published number: its ``found`` bounds, or ``why`` there are none."""
+    """A published measurement with its bounds (``found``), or the reason why it has none (``why``)."""
 
     experiment: str
     evidence: Evidence
@@ -225,7 +230,7 @@ class Judged:
 
     @property
     def ratio(self) -> float:
-        """What was measured over the longest bound: below 1, one of the two would be wrong."""
+        """The measured time over the largest lower bound; below 1, one of the two would be wrong."""
         assert self.found is not None
         return self.point.median / self.found.at_least
 

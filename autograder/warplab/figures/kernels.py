@@ -1,4 +1,4 @@
-"""Kernels that chapters 3 to 5 count and do not print: a step of each is a task of a problem set."""
+"""Kernels that chapters 3 to 5 count but do not print, since a part of each is a task of a problem set."""
 
 from numba import cuda, float32
 

@@ -1,5 +1,5 @@
-"""One problem in three languages, counted side by side: numba and CUDA C++ as the sets before ps12 have
-them, beside a kernel of Triton's that the page or its reader wrote.
+"""One problem in three languages, counted side by side: in numba and CUDA C++ as in earlier problem sets, and
+in Triton, by a kernel of the page or its reader.
 """
 
 import inspect
@@ -257,9 +257,9 @@ void back_by_column(const float* x, const float* mean, const float* rstd, const 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is computed: ``inputs`` by name, the ``exact`` results by name, and the two known programs.
+    """A problem: {name: input}, {name: exact result}, and its programs in numba and CUDA C++.
 
-    Each of ``numba`` and ``cpp`` is a launch or several: (kernel, grid, block, names of its arguments).
+    ``numba`` and ``cpp`` are sequences of launches: (kernel, grid, block, names of arguments).
     """
 
     title: str
@@ -307,7 +307,7 @@ def matmul_problem(m=128, n=128, k=128):
 
 
 def autotune_problem(rows=(128, 32), n=256, k=64):
-    """Two products with the same weights, which the known kernels make with the same tiles."""
+    """Two products with the same weights; the numba and CUDA C++ kernels use the same tiles for both."""
     rng = np.random.default_rng(12)
     weights = rng.normal(size=(k, n)).astype(np.float16)
     inputs, exact, ours, theirs = {"weights": weights, "n": n, "k": k}, {}, [], []
@@ -384,8 +384,10 @@ PROBLEMS = {
 
 @dataclass(frozen=True)
 class SideBySide:
-    """Profiles of one problem by language, one a launch. A row of ``rows()``: (what is counted, a number a
-    language), which is the sum of all launches, and of what one block or thread has, the largest of them.
+    """{language: profiles of its launches} of one problem.
+
+    A row of ``rows()`` is (what is counted, a number for each language): the sum over launches, or for
+    resources of a block or thread the maximum.
     """
 
     title: str
@@ -428,7 +430,7 @@ class SideBySide:
 
 
 def on_tensor_cores(profile: Profile) -> int:
-    """Floating-point operations that Tensor Cores do."""
+    """The floating-point operations of a profile that Tensor Cores do."""
     return sum(flops for unit, flops in profile.unit_flops.items() if unit not in CUDA_CORES)
 
 
@@ -436,9 +438,9 @@ def side_by_side(name: str, triton_launch=None) -> SideBySide:
     """Count a problem in numba, in CUDA C++ and, where ``triton_launch`` is given, in Triton.
 
     ``name``: a key of PROBLEMS. ``triton_launch``: a function that launches Triton kernels. Its parameters
-    bear the names of what they are to get: of ``inputs`` of the problem, where arrays are tensors, or
-    ``device``, which has ``empty`` and ``zeros``. All three are compiled for sm_80, as Triton's are here.
-    Raises ValueError for another name, another parameter, or a result that is wrong.
+    are named after the problem's inputs that it needs (arrays arrive as tensors), and ``device``, which has
+    ``empty`` and ``zeros``. All three are compiled for sm_80, as Triton's kernels are here. Raises ValueError
+    for an unknown name or parameter, and for a wrong result.
     """
     if name not in PROBLEMS:
         raise ValueError(f"{name!r} is not compared here; there are {', '.join(PROBLEMS)}")
@@ -457,7 +459,7 @@ def side_by_side(name: str, triton_launch=None) -> SideBySide:
 
 
 def _fresh(problem) -> dict:
-    """The inputs, with results that nobody has written yet."""
+    """The inputs and empty results."""
     return problem.inputs | {name: np.full_like(problem.inputs[name], np.nan) for name in problem.exact}
 
 
@@ -469,7 +471,7 @@ def _must_agree(problem, values, language):
 
 
 class OnTensors:
-    """What a host function is given as its device, where the arrays are tensors."""
+    """The `device` of a host function whose arrays are tensors."""
 
     def empty(self, shape, dtype):
         return self.zeros(shape, dtype)

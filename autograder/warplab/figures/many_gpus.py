@@ -21,8 +21,10 @@ PARTS = {
 
 
 def ring_steps(n=4):
-    """What each rank holds after each step of a ring all-reduce: [(counts[rank][part],
-    {(rank, part) just received})], start first.
+    """The state after each step of a ring all-reduce, the initial one first.
+
+    [(counts, received)]: counts[rank][part] is how many ranks' values are summed in that part; received is
+    the set of (rank, part) that arrived in this step.
     """
     counts = [[1] * n for _ in range(n)]
     states = [([row[:] for row in counts], set())]
@@ -37,8 +39,8 @@ def ring_steps(n=4):
 
 @plots.responsive
 def ring(n=4):
-    """The steps drawn: a row for each rank, a column for each part of the buffer, the
-    number of ranks summed in each cell.
+    """The steps of a ring all-reduce: a row for each rank, a column for each part of the buffer, and in each
+    cell the number of ranks summed.
     """
     states = ring_steps(n)
     fig, axes = plots.new(plots.COLUMN, 3.5, phone=(plots.PHONE, 2.7), rows=2, columns=n)
@@ -46,7 +48,7 @@ def ring(n=4):
         ax.set_axis_off()
         ax.set(xlim=(-0.08, n + 0.08), ylim=(n + 0.08, -0.08), aspect="equal")
         place = number if number < n else number - n
-        shown = number if number < n else n + place - 1  # the second row starts with the end of the first
+        shown = number if number < n else n + place - 1  # the second row repeats the last state of the first
         counts, fresh = states[shown]
         for rank in range(n):
             for part in range(n):
@@ -88,8 +90,9 @@ def ring(n=4):
 
 @plots.responsive
 def traffic(counted):
-    """Times its buffer that the busiest rank sends. counted: {n: (to one and back,
-    ring)}, counted in real processes; theory dashed.
+    """How many times its buffer the busiest of n ranks sends; theory is dashed.
+
+    counted: {n: (all to one and back, ring)}, counted in real processes.
     """
     fig, ax = plots.new(plots.COLUMN, 3.3)
     ranks = range(2, 17)
@@ -127,11 +130,11 @@ def traffic(counted):
 
 
 def all_reduces(layers, backward, exchange, together):
-    """When backward runs and when gradients travel: two lists of (start, end). A model:
-    `layers` equal pieces, one wire.
+    """A model of backward passes and gradient exchanges: two lists of (start, end), for `layers` equal
+    pieces.
 
-    backward, exchange: seconds for all of them. together: an exchange may start as soon
-    as its own piece of backward is done.
+    backward, exchange: seconds for all pieces. together: an exchange may start as soon as its own piece of
+    backward is done; exchanges share one link.
     """
     compute = [(i * backward / layers, (i + 1) * backward / layers) for i in range(layers)]
     wire, free = [], 0.0 if together else backward
@@ -144,9 +147,7 @@ def all_reduces(layers, backward, exchange, together):
 
 @plots.responsive
 def overlap(forward, backward, exchange, buckets=8):
-    """The step's timeline with the exchange after backward, and in buckets beside it.
-    Times in milliseconds.
-    """
+    """Timelines of a step with the exchange after backward, and overlapping it in buckets. Times in ms."""
     fig, axes = plots.new(plots.COLUMN, 3.1, rows=2, sharex=True)
     ends = []
     for ax, (title, together) in zip(
@@ -277,7 +278,7 @@ def split_mlp(ranks=2):
 
 
 def gpipe(stages, parts):
-    """Each rank's passes in GPipe's order: all forward, then all backward, (kind, stage, part)."""
+    """Each rank's passes, [(kind, stage, part)], in GPipe's order: all forward, then all backward."""
     return [
         [("F", rank, part) for part in range(parts)] + [("B", rank, part) for part in reversed(range(parts))]
         for rank in range(stages)
@@ -285,8 +286,9 @@ def gpipe(stages, parts):
 
 
 def interleaved(ranks, parts, chunks):
-    """1F1B with `chunks` stages a rank, of which rank r has r, r + ranks, ...: the order of Narayanan et al.
-    (2021), for a number of parts that `ranks` divides.
+    """Each rank's passes in the interleaved 1F1B order of Narayanan et al. (2021).
+
+    Rank r has `chunks` stages: r, r + ranks, ... `ranks` must divide the number of parts.
     """
 
     def nth(rank, number, kind):
@@ -305,8 +307,8 @@ def interleaved(ranks, parts, chunks):
 
 
 def zero_bubble(stages, parts):
-    """ZB-H1 (Qi et al. 2024): 1F1B whose backward passes are split, and whose gradients of weights, W, follow
-    `rank` parts later.
+    """Each rank's passes in the order ZB-H1 (Qi et al. 2024): 1F1B with split backward passes; the gradients
+    of weights, W, follow `rank` parts later.
     """
     orders = []
     for rank in range(stages):
@@ -324,8 +326,9 @@ PASSES = {"F": ("forward", "blue"), "B": ("backward", "orange"), "W": ("gradient
 
 
 def schedule_facts(plan):
-    """(end, idle share, most micro-batches that a rank holds) of a simulated plan. A stage that is one of v
-    of its rank counts a v-th of a micro-batch.
+    """(end, idle share, most micro-batches held by a rank) of a simulated plan.
+
+    If a rank has v stages, a micro-batch in one of them counts 1 / v.
     """
     ranks, end = 1 + max(row[0] for row in plan), max(row[-1] for row in plan)
     stages = 1 + max(row[2] for row in plan)
@@ -342,7 +345,8 @@ def schedule_facts(plan):
 
 @plots.responsive
 def schedules(plans):
-    """{name: [(rank, kind, stage, micro-batch, start, end)]}, in ticks of one forward pass, to one scale."""
+    """Pipeline schedules to one scale. plans: {name: [(rank, kind, stage, micro-batch, start, end)]}, in
+    units of a forward pass."""
     height = 1.5 * len(plans) + 0.8
     fig, axes = plots.new(plots.COLUMN, height, phone=(plots.PHONE, height), rows=len(plans), sharex=True)
     longest, said = max(row[-1] for plan in plans.values() for row in plan), []

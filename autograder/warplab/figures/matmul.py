@@ -1,4 +1,4 @@
-"""Figures of chapter 04: the worksheet, one answer, sectors, tiling, counters, a tile's budget, speeds."""
+"""Figures of chapter 4: the worksheet, one answer, sectors, tiling, counters, a tile's budget, speeds."""
 
 import textwrap
 
@@ -88,7 +88,7 @@ def one_answer():
 
 @plots.responsive
 def sectors():
-    """Which 32-byte sectors one warp asks for: naive step against tile load, 16 and 32 wide."""
+    """The 32-byte sectors that one warp requests: in a naive step, and in tile loads 16 and 32 wide."""
     gap, tile_load = (0, ""), [(8, "A")] * 4 + [(0, "")] + [(8, "B")] * 4
     loads = (
         ("16 wide, naive: every step", [(1, "A")] * 2 + [gap] + [(8, "B")] * 2),
@@ -134,7 +134,7 @@ def sectors():
 
 @plots.responsive
 def tiling(tile=16):
-    """One tile of C, its strips of A and B, and what one round of the walk costs."""
+    """One tile of C, its strips of A and B, and the cost of one round over k."""
     fig, ax = _canvas(2.9 if plots.on_phone() else 4.2, xlim=(-0.1, 11.2), ylim=(7.6, -0.1))
     ax.set_aspect("equal")  # square tiles
     for x, y, name in ((0, 3.9, "A"), (3.9, 0, "B"), (3.9, 3.9, "C")):
@@ -175,7 +175,7 @@ def tiling(tile=16):
 
 @plots.responsive
 def patch(side=4):
-    """One step of k: what a thread reads and makes with one answer, and with a patch of `side` x `side`."""
+    """One step of k: what a thread reads and computes for one answer, and for a patch of `side` x `side`."""
     fig, ax = _canvas(2.75, xlim=(-0.2, 9.0), ylim=(6.3, -0.3))
     for x, n, title, work in (
         (1.0, 1, "one answer", "2 reads, 1 FMA"),
@@ -205,7 +205,7 @@ def patch(side=4):
 
 @plots.responsive
 def apart():
-    """Where 16 threads read in a row of the B tile, with four numbers each, 16 apart and in a row."""
+    """Where 16 threads read four numbers each in a row of the B tile: strided by 16, and contiguous."""
     fig, ax = _canvas(2.2, xlim=(-0.5, 64.5), ylim=(9.4, -1.6))
     cases = (
         ("16 apart, as here: neighbours, 16 banks", 1, 16),
@@ -231,9 +231,7 @@ def apart():
 
 @plots.responsive
 def counters(profiles):
-    """`profiles`: {kernel name: profile}. Global load requests, bytes asked for and
-    shared load requests, as bars.
-    """
+    """Bars of global load requests, bytes requested and shared load requests. profiles: {kernel: profile}."""
     names = list(profiles)
     panels = (
         (
@@ -277,7 +275,7 @@ def counters(profiles):
 
 @plots.responsive
 def budget(cycles):
-    """`cycles`: {what a round of a tile asks of an SM: the fewest clock cycles for it}, as bars."""
+    """Bars of the least cycles that each part of a tile's round takes on an SM. cycles: {part: cycles}."""
     fig, ax = plots.new(plots.COLUMN, 0.7 + 0.62 * len(cycles))
     longest = max(cycles.values())
     for y, (name, n) in enumerate(cycles.items()):
@@ -299,10 +297,10 @@ def budget(cycles):
 
 @plots.responsive
 def shares_of_peak(measurement):
-    """What others published of products, each as a share of its machine's dense peak in the same format.
+    """Published speeds of products as shares of the machine's dense peak in the same format.
 
-    measurement: of "matmul_by_size"; its records are not drawn. A machine that the registry lacks keeps its
-    speeds, as text.
+    measurement: of "matmul_by_size"; its records are not drawn. For machines that the registry lacks the
+    speeds are given as text.
     """
     narrow, at, said = plots.on_phone(), 0.0, []
     fig, ax = plots.new(plots.COLUMN, 8.0, phone=(plots.PHONE, 10.6))
@@ -411,7 +409,7 @@ def speeds(rows):
 
 
 def _speed(tflops):
-    """TFLOP/s with the prefix that a person would use: 0.05 is "50 GFLOP/s"."""
+    """A speed in TFLOP/s as text with a suitable prefix: 0.05 is "50 GFLOP/s"."""
     for prefix, size in (("P", 1e3), ("T", 1.0), ("G", 1e-3), ("M", 1e-6)):
         if tflops >= size * 0.9995:
             return f"{tflops / size:.3g} {prefix}FLOP/s"
@@ -423,7 +421,7 @@ def _listed(numbers, form):
 
 
 def _canvas(height, xlim, ylim):
-    """An empty drawing, a column wide, whose coordinates are the drawing's own."""
+    """(figure, axes) of an empty drawing, a column wide, with these limits as coordinates."""
     fig, ax = plots.new(plots.COLUMN, height)
     ax.set(xlim=xlim, ylim=ylim)
     ax.set_axis_off()

@@ -22,7 +22,7 @@ CHAPTER_4 = {
 
 @plots.responsive
 def hierarchy(spec, latencies):
-    """What an H100 SXM holds at each level, and the published cycles to fetch from it.
+    """The capacity of each memory level of an H100 SXM, and the published cycles of a load from it.
 
     spec: registry entry; latencies: {level: [(cycles, source), ...]} with the levels
     "shared", "L1", "L2", "HBM".
@@ -80,15 +80,15 @@ def hierarchy(spec, latencies):
 
 
 def binary(size):
-    """Bytes with a binary unit: 34603008 is "33 MiB"."""
+    """Bytes as text with a binary unit: 34603008 is "33 MiB"."""
     scale, unit = next((scale, unit) for scale, unit in UNITS if size >= scale)
     return f"{size / scale:.3g} {unit}"
 
 
 @plots.responsive
 def chase(sizes, shuffled, in_order):
-    """Live: nanoseconds a step for walks over arrays of `sizes` bytes, with the links
-    shuffled and in order.
+    """Live: nanoseconds a step of pointer chases over arrays of `sizes` bytes, with links shuffled and in
+    order.
     """
     fig, ax = plots.new(plots.COLUMN, 2.9)
     for times, colour, name in ((shuffled, "orange", "links shuffled"), (in_order, "blue", "links in order")):
@@ -158,10 +158,10 @@ def halo():
 
 @plots.responsive
 def strides(counted, here, gpu):
-    """Cost of copying one number against the stride, relative to stride 1.
+    """The cost of copying one number against the stride, relative to stride 1.
 
-    counted: {stride: sectors a request}; here: {stride: seconds on this machine}; gpu:
-    the same on a GPU, or empty.
+    counted: {stride: sectors a request}. here: {stride: seconds on this machine}. gpu: the same on a GPU, or
+    {}.
     """
     fig, ax = plots.new(plots.COLUMN, 3.1)
     steps, nothing = list(counted), unmeasured("copy_bandwidth")
@@ -304,8 +304,9 @@ def intensities(spec, operations):
 
 @plots.responsive
 def floors(parts):
-    """`parts`: {name: (FLOP, seconds)}: shares of the arithmetic, and of the shortest
-    time that the peaks of arithmetic and of HBM allow.
+    """Shares of the arithmetic, and of the least time that the peaks of arithmetic and HBM allow.
+
+    parts: {name: (FLOP, least seconds)}.
     """
     fig, ax = plots.new(plots.COLUMN, 2.5)
     colours = ("blue", "green", "orange", "purple")
@@ -349,8 +350,8 @@ def floors(parts):
 
 @plots.responsive
 def attention_bytes(d=64, rows=128):
-    """Bytes of one attention head against the number of tokens: with s x s matrices, by
-    tiles, every byte once; in BF16.
+    """Bytes moved by one attention head in BF16 against the number of tokens: with s x s matrices in memory,
+    by tiles, and with every byte once.
     """
     n = 2.0 ** np.arange(9, 17)
     lines = (

@@ -1,4 +1,4 @@
-"""Figures of the page on what a network computes, and the transformer block that chapters come back to."""
+"""Figures of the page on what a network computes, and the transformer block, which several chapters use."""
 
 import numpy as np
 from matplotlib.colors import to_rgb
@@ -18,7 +18,7 @@ def _bare(ax, x, y, aspect=None):
 
 
 def _tint(values, colour):
-    """`values` in 0..1 as an image of one colour, more opaque where they are larger: it suits any page."""
+    """An RGBA image in one colour whose opacity is `values` (0 to 1), so that it suits any background."""
     image = np.empty((*np.shape(values), 4))
     image[..., :3], image[..., 3] = to_rgb(COLOUR[colour]), values
     return image
@@ -62,7 +62,7 @@ def two_layers(x, first, hidden, second, scores):
 
 @plots.responsive
 def downhill(weights, losses, at, loss, slope):
-    """The loss over one weight, with the slope where the weight stands."""
+    """The loss over one weight, with the slope at the weight's present value."""
     fig, ax = plots.new(plots.COLUMN, 2.9)
     ax.plot(weights, losses, color=COLOUR["blue"])
     reach = np.array([-0.6, 0.6])
@@ -87,7 +87,7 @@ def downhill(weights, losses, at, loss, slope):
 
 @plots.responsive
 def field(before, after, points, labels):
-    """What a classifier says everywhere in a square, before and after training, and its examples."""
+    """A classifier's output over a square, before and after training, with its training examples."""
     fig, axes = plots.new(plots.COLUMN, 3.8, phone=(plots.PHONE, 2.3), columns=2)
     for ax, said, title in zip(axes, (before, after), ("before", "after"), strict=True):
         for part, colour in ((said, "orange"), (1 - said, "blue")):
@@ -112,7 +112,7 @@ def field(before, after, points, labels):
 
 
 def said_at(said, points):
-    """The field's value in the cell of each point."""
+    """The classifier's output in the grid cell of each point."""
     n = len(said)
     col, row = np.clip(((points.T + 1) / 2 * n).astype(int), 0, n - 1)
     return said[row, col]
@@ -120,7 +120,7 @@ def said_at(said, points):
 
 @plots.responsive
 def loss_curves(curves):
-    """The loss over the steps of several runs, {what was done: losses}, each on an axis of its own."""
+    """The losses of several runs, each on its own axes. curves: {what was done: losses}."""
     fig, axes = plots.new(plots.COLUMN, 4.6, rows=2, columns=2, phone=(plots.PHONE, 4.4))
     colours = ("blue", "orange", "green", "purple")
     for ax, (name, losses), colour in zip(axes.flat, curves.items(), colours, strict=True):
@@ -155,7 +155,7 @@ def loss_curves(curves):
 
 @plots.responsive
 def attention_map(shares, letters, asked):
-    """How much each question looks at each place: rows are questions, columns the letters of the line."""
+    """Attention weights as a map: a row for each query, a column for each letter of the line."""
     fig, ax = plots.new(4.6, 3.5)
     ax.imshow(_tint(shares, "blue"), interpolation="nearest")
     for row, line in enumerate(shares):
@@ -218,7 +218,7 @@ MARKS = {
 
 @plots.responsive
 def transformer_block(mark=""):
-    """The block with the part marked that a chapter is about: "", "products", "kept", "cache" or "cut"."""
+    """A transformer block with one aspect marked: "", "products", "kept", "cache" or "cut"."""
     notes, caption = MARKS[mark]
     fig, ax = plots.new(6.0, 5.4)
     left, width, gap, height = 2.6, 4.4, 1.0, 0.66
@@ -254,7 +254,7 @@ def transformer_block(mark=""):
     ax.add_patch(
         FancyArrowPatch((centre, top), (centre, top + 0.45), arrowstyle="-|>", mutation_scale=9, color=INK)
     )
-    for start, end in ((0, 4), (5, 9)):  # the way round: what went in is added to what came out
+    for start, end in ((0, 4), (5, 9)):  # residual connections: the input is added to the output
         low, high = start * gap - 0.2, end * gap + height / 2
         ax.plot([centre, 1.5, 1.5], [low, low, high], color=INK, linewidth=1)
         ax.add_patch(

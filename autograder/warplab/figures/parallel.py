@@ -1,5 +1,5 @@
-"""Figures of chapter 03: dependencies, the two laws, a warp's mask, a lost update,
-reduction and scan steps, counters, times.
+"""Figures of chapter 3: dependencies, the two laws, a warp's mask, a lost update, reductions, scans,
+counters, times.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ TINT = 0.28
 
 @plots.responsive
 def dependencies():
-    """Eight sums that wait for nobody, a chain of eight, and a tree: work and span of each."""
+    """Work and span of eight independent sums, a chain of eight, and a tree."""
     fig, ax = _canvas(3.9, xlim=(-0.2, 11.4), ylim=(8.4, -0.3))
     ax.set_aspect("equal")
     for i in range(8):
@@ -99,9 +99,7 @@ def laws(serial, measured):
 
 @plots.responsive
 def mask(steps):
-    """Which lanes of a warp are still at work in each round of a loop, from the rounds
-    that each lane needs.
-    """
+    """Which lanes of a warp are active in each round of a loop. steps: how many rounds each lane needs."""
     steps = np.asarray(steps)
     rounds, lanes = int(steps.max()), len(steps)
     fig, ax = plots.new(plots.COLUMN, 3.0)
@@ -209,9 +207,7 @@ def reduction(size=16, warp=4):
 
 @plots.responsive
 def counters(profiles):
-    """`profiles`: {kernel name: profile}. Atomic requests, shared-memory requests and
-    warp instructions, as bars.
-    """
+    """Bars of atomic requests, shared-memory requests and warp instructions. profiles: {kernel: profile}."""
     names = list(profiles)
     shared = [p.shared_load.requests + p.shared_store.requests for p in profiles.values()]
     panels = (
@@ -249,7 +245,7 @@ def counters(profiles):
 
 @plots.responsive
 def shuffle(values):
-    """Lanes hand their sums down in halving reach: eight lanes, three steps."""
+    """A shuffle reduction of eight lanes in three steps, with the distance halved in each."""
     rows, arrows, reach = [list(values)], [], len(values) // 2
     while reach:
         row = rows[-1]
@@ -321,7 +317,7 @@ def scans(values):
 
 
 def _steps(ax, rows, arrows, colour):
-    """Rows of numbers from top to bottom, those that a step wrote tinted, with lines from where it read."""
+    """Draw rows of numbers from top to bottom; tinted if a step wrote them, with lines from what it read."""
     n, gap = len(rows[0]), 1.1
     for y, row in enumerate(rows):
         written = {b for _, b in arrows[y - 1]} or {n - 1} if y else set()
@@ -339,8 +335,9 @@ def _steps(ax, rows, arrows, colour):
 
 @plots.responsive
 def race(host, gpu, size):
-    """Times of adding `size` float32 numbers: NumPy on this host, and the four kernels
-    if `gpu` {name: seconds or None} has them.
+    """Times of adding `size` float32 numbers by NumPy on this host and by four kernels.
+
+    gpu: {kernel: seconds, or None if not measured}.
     """
     rows = [plots.Time("np.sum, one core, here", host)]
     rows += [plots.Time(f"{name}, GPU", s, "live" if s else "missing") for name, s in gpu.items()]
@@ -363,7 +360,7 @@ def _listed(measured):
 
 
 def _canvas(height, xlim, ylim):
-    """An empty drawing, a column wide, whose coordinates are the drawing's own."""
+    """(figure, axes) of an empty drawing, a column wide, with these limits as coordinates."""
     fig, ax = plots.new(plots.COLUMN, height)
     ax.set(xlim=xlim, ylim=ylim)
     ax.set_axis_off()

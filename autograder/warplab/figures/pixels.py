@@ -1,6 +1,4 @@
-"""Figures of chapter 1: how fast pixels come, how a grid covers an image, and the moon
-on the reader's own GPU.
-"""
+"""Figures of chapter 1: the rate of pixels, how a grid covers an image, and the moon on the reader's GPU."""
 
 import base64
 import html
@@ -30,9 +28,7 @@ SCREENS = [
 
 
 def small_moon(height, width):
-    """Return (height, width) float brightness 0-1, the chapter's picture, for figures
-    that need few pixels.
-    """
+    """The chapter's picture with few pixels, as a (height, width) float array of brightness 0 to 1."""
     radius = 0.45 * height
     x = (np.arange(width) + 0.5 - width / 2) / radius
     y = ((np.arange(height) + 0.5 - height / 2) / radius)[:, None]
@@ -42,7 +38,7 @@ def small_moon(height, width):
 
 @plots.responsive
 def pixel_rate():
-    """How many pixels a screen asks for each second, and the time that leaves for one."""
+    """Pixels a second that screens show, and the time for one pixel."""
     fig, ax = plots.new(plots.COLUMN, 2.4)
     for y, (label, rate) in enumerate(SCREENS):
         colour = plots.PALETTE["orange" if label == "4K at 120 Hz" else "blue"]
@@ -140,7 +136,7 @@ def _idle(side, block):
 
 @plots.responsive
 def warp_map(height=270, width=480, block=16):
-    """Which groups of 32 threads find only sky, only moon, or both; the sizes are the chapter's."""
+    """Which warps have only pixels of the sky, only of the moon, or both; with the chapter's sizes."""
     radius = 0.45 * height
     x = (np.arange(width) - width // 2) / radius
     y = ((np.arange(height) - height // 2) / radius)[:, None]
@@ -154,7 +150,7 @@ def warp_map(height=270, width=480, block=16):
     shapes = {kind: [] for kind in kinds}
     for top, bottom in _runs(
         found
-    ):  # equal neighbours are one rectangle, and one kind is one path: small, without seams
+    ):  # equal neighbours are joined to a rectangle, and each kind is one path, to have no seams
         for left, right in _runs(found[top]):
             x0, x1, y0, y1 = block * left, block * right, rows * top, rows * bottom
             shapes[found[top][left]].append(
@@ -190,9 +186,7 @@ def _runs(items):
 
 @plots.responsive
 def race(loop, array, core, gpu=None):
-    """One 4K frame on each worker: seconds of the Python loop (extrapolated), NumPy,
-    compiled core, and GPU or None.
-    """
+    """Seconds of a 4K frame by a Python loop (extrapolated), NumPy, a compiled core, and a GPU (or None)."""
     missing = gpu is None
     rows = [
         plots.Time("Python loop, one core", loop, "extrapolated"),
@@ -224,7 +218,7 @@ def race(loop, array, core, gpu=None):
 
 
 class LiveMoon:
-    """The chapter's moon as a fragment shader in the page; `still` stands in where there is no WebGPU."""
+    """The chapter's moon as a fragment shader in the page; `still` is shown without WebGPU."""
 
     def __init__(self, still, alt):
         file = io.BytesIO()
@@ -260,7 +254,7 @@ def live_moon(image):
 
 @plots.responsive
 def mandelbrot(width=320, height=200, most=64):
-    """The Mandelbrot set by turns of its loop, and the share of busy lanes in each warp of 32 pixels."""
+    """The Mandelbrot set by number of iterations, and the share of active lanes in each warp of 32 pixels."""
     place = np.linspace(-2.2, 1.0, width) + 1j * np.linspace(1.0, -1.0, height)[:, None]
     z, turns = np.zeros_like(place), np.zeros(place.shape, int)
     for _ in range(most):
@@ -296,7 +290,7 @@ def without_a_check(x, out):
 
 
 def warm_ups():
-    """Two warm-ups of problem set 0 as their cells draw them: no bounds check, and a table turned around."""
+    """Two warm-ups of problem set 0 as their cells draw them: no bounds check, and a reversed table."""
     drawn = []
     for name, kernel in (("bounds", without_a_check), ("shared", None)):
         task = registry.get(f"ps00/{name}")

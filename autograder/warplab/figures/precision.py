@@ -1,5 +1,5 @@
-"""Figures of chapter 07: formats as boxes and lines, the explorer, sums that stall, a
-fragment's lanes, peaks, gradients, master weights.
+"""Figures of chapter 7: formats as boxes and number lines, the explorer, sums that stall, a fragment's lanes,
+peaks, gradients, master weights.
 """
 
 import html
@@ -32,7 +32,7 @@ FORMATS = {
 
 
 def values(name):
-    """All values of a format that are finite and not negative, ascending."""
+    """All finite, non-negative values of a format, ascending."""
     f = FORMATS[name]
     if not f["exponent"]:
         return np.arange(2.0 ** f["fraction"])
@@ -89,7 +89,7 @@ def boxes():
 
 
 class Explorer:
-    """The formats to play with, in the page; without scripts a sentence says what is missing."""
+    """An interactive explorer of formats; without scripts, a sentence about what is missing."""
 
     def _repr_html_(self):
         script = (HERE / "formats.js").read_text(encoding="utf-8")
@@ -174,8 +174,9 @@ def number_lines(end=16):
 
 @plots.responsive
 def accumulation(products, accumulate):
-    """Live: error of a running sum in FP16 and FP32 against its length. products:
-    {signs: float32 [rows, K]}; accumulate(p, dtype).
+    """Live: the error of a running sum in FP16 and FP32 against its length.
+
+    products: {kind of signs: float32 array [rows, K]}. accumulate(products, dtype) -> running sums.
     """
     fig, ax = plots.new(plots.COLUMN, 3.3)
     lengths = 2 ** np.arange(4, 1 + int(np.log2(products[False].shape[1])))
@@ -214,8 +215,8 @@ def accumulation(products, accumulate):
 
 
 def owners():
-    """{"A": lane of each element of the 16 x 16 tile, "B": of 16 x 8, "C": of 16 x 8}
-    of mma.m16n8k16 in 16 bits (PTX manual).
+    """{"A": the lane that holds each element of the 16 x 16 tile, "B": of 16 x 8, "C": of 16 x 8} for
+    mma.m16n8k16 with 16-bit elements (PTX manual).
     """
     row, col = np.mgrid[:16, :16]
     k, n = np.mgrid[:16, :8]
@@ -328,7 +329,7 @@ def ladder():
     )
 
 
-REGISTERED = {  # the registry's entry whose peaks bound a published device
+REGISTERED = {  # {published device: the registry's entry that has its peaks}
     "NVIDIA A100 40 GB": "a100-sxm",
     "NVIDIA A100 80 GB": "a100-sxm",
     "NVIDIA V100 16 GB": "v100-sxm2",
@@ -359,13 +360,13 @@ def recorded_on(device, name):
 
 
 def said_with_software(e):
-    """The banner of a record as a sentence, with CUDA's and PyTorch's versions."""
+    """A record's banner as a sentence, with the versions of CUDA and PyTorch."""
     said = e.banner.replace("; not this", f"; {e.software.partition(', ')[2]}; not this")
     return f"{said[0].upper()}{said[1:]}."
 
 
 def _of(which, shares):
-    """The largest or smallest of {label: share}, with its label."""
+    """The largest or smallest of {label: share}, with its label. which: max or min."""
     label = which(shares, key=shares.get)
     return f"{100 * shares[label]:.0f} % ({label})"
 
@@ -411,9 +412,9 @@ def formats(side, device, card):
 
 @plots.responsive
 def eight_bits(measured):
-    """What a WMMA kernel without tiles reaches, and what eight bits bring, by those who published it.
+    """Published speeds of a WMMA kernel without tiles, and of products in eight bits.
 
-    measured: of matmul_in_eight_bits; of its sources only those that others published are drawn.
+    measured: of matmul_in_eight_bits; only published sources are drawn.
     """
     others = published(measured.name)
     h20 = next(e for e in others if e.device == "NVIDIA H20")
@@ -470,10 +471,10 @@ def _best(evidence):
 
 
 def rate_bar(ax, y, value, colour, peak, text, behind=False):
-    """A bar from zero with its peak, on a linear axis; behind: the text stands beyond the peak's line."""
+    """Draw a bar from zero with the line of its peak. behind: put the text beyond that line."""
     ax.barh(y, value, 0.62, color=COLOUR[colour], alpha=0.8)
     ax.plot([peak, peak], [y - 0.42, y + 0.42], color=INK, linewidth=2)
-    near = behind or value > 0.6 * peak  # where the text would meet the line it stands behind it
+    near = behind or value > 0.6 * peak  # else the text would meet the line
     ax.annotate(text, (peak if near else value, y), (4, 0), textcoords="offset points", va="center", **SMALL)
     ax.tick_params(axis="y", length=0)
     ax.spines["left"].set_visible(False)
@@ -481,7 +482,7 @@ def rate_bar(ax, y, value, colour, peak, text, behind=False):
 
 @plots.responsive
 def by_width(device):
-    """Times as fast as FP32 that we recorded of a training step, by width."""
+    """The recorded speed-up of a training step over FP32, by width."""
     (e,) = recorded_on(device, "training_by_format")
     wide, *short = e.series().values()
     fig, ax = plots.new(plots.COLUMN, 3.4)
@@ -510,9 +511,9 @@ FORMS = {"fp32": "FP32", "tf32": "TF32", "mixed, fp16": "FP16", "bf16": "BF16"}
 
 @plots.responsive
 def training(measured):
-    """How many times faster a step is in fewer bits, source by source, beside the ratio of the peaks.
+    """Published speed-ups of a training step in fewer bits, by source, beside the ratio of the peaks.
 
-    measured: of training_by_format; of its sources only those that others published are drawn.
+    measured: of training_by_format; only published sources are drawn.
     """
     rows = []
     for e in published(measured.name):
@@ -554,7 +555,7 @@ def training(measured):
 
 @plots.responsive
 def gradients(true, scale):
-    """Live: sizes of a network's gradients against what FP16 can hold, as they are and times `scale`."""
+    """Live: magnitudes of a network's gradients against the range of FP16, unscaled and times `scale`."""
     size = np.log2(abs(true[true != 0]))
     fig, ax = plots.new(plots.COLUMN, 3.3)
     bins = np.arange(-48, 17)

@@ -1,7 +1,7 @@
-"""Kernels whose caches others profiled, and the tables of the appendix "Measured by others".
+"""Kernels with the memory accesses of published kernels whose cache hit rates others profiled.
 
-Each kernel asks for the addresses that the published one asks for, in its order; what it computes between
-is left out. ``CASES`` says at which size it runs here: the published one, or one that meets the same.
+Each kernel accesses the addresses of the published one in its order, without the computation in between.
+``CASES`` has the sizes at which they run here: the published ones, or smaller ones on a smaller device.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ f32 = np.float32
 
 @cuda.jit
 def product_down(a, b, c):
-    """One thread an element, neighbours down a column."""
+    """A product with one thread an element; neighbouring threads have neighbours in a column."""
     i, j = cuda.grid(2)
     total = float32(0)
     for k in range(a.shape[1]):
@@ -28,8 +28,8 @@ def product_down(a, b, c):
 
 @cuda.jit
 def product_in_strips(a, b, c):
-    """Tiles of 32 x 32; blocks in strips of four columns. Each block stores all its threads' results in one
-    place, as the published kernel does.
+    """A product in tiles of 32 x 32, with blocks in strips of four columns. All threads of a block store
+    their results to one address, as in the published kernel.
     """
     tile = cuda.shared.array((2, 32, 32), float32)
     x, y = cuda.threadIdx.x, cuda.threadIdx.y
@@ -46,9 +46,9 @@ def product_in_strips(a, b, c):
 
 
 def product_in_large_tiles(threads, depth, wide=1, adds=False):
-    """Tiles of 64 x 64 results, ``depth`` deep.
+    """A product in tiles of 64 x 64 results, ``depth`` deep.
 
-    A thread's results lie below each other, or are ``wide`` x ``wide`` neighbours, stored one by one.
+    A thread's results are in one column, or ``wide`` x ``wide`` neighbours, stored one by one.
     """
     across = 64 // wide
 
@@ -202,7 +202,8 @@ def in_squares(kernel, side, rows, columns, depth, down=False):
 
 
 def in_large(rows, side, threads, deep, shared, **more):
-    """``shared``: bytes of shared memory, so that no more blocks fit an SM than fitted the published one."""
+    """A product in large tiles. shared: bytes of shared memory, so that as many blocks fit on an SM as in the
+    published launch."""
     kernel = product_in_large_tiles(threads, deep, **more)
     grid = (side // 64, rows // 64)
     return kernel[grid, threads, 0, shared], (ones(rows, side), ones(side, side), ones(rows, side))
@@ -273,9 +274,9 @@ LARGE = {
 
 
 def modelled(case, device, whole=False):
-    """What the model of the caches says of a case on a device of the registry.
+    """The cache model's hit rates for a case on a device of the registry.
 
-    ``whole``: on the whole device, as a GPU ran it, and not on the smaller one of the case.
+    whole: use the whole device, as for a launch on a GPU, not the case's smaller one.
     """
     smaller, launch = (1, LARGE[case]) if case in LARGE else CASES[case]
     launcher, args = launch()

@@ -1,6 +1,4 @@
-"""What the published numbers on an experiment show, in a sentence whose numbers are computed from
-`published.yml`: the captions of the figures of what others measured.
-"""
+"""Captions of figures of published measurements: sentences with numbers computed from `published.yml`."""
 
 from warplab.evidence.measure import published
 from warplab.evidence.side_by_side import model
@@ -11,12 +9,12 @@ FINDINGS = {}
 
 
 def finding_of_others(name):
-    """What others found on the experiment `name`; empty where no sentence is written yet."""
+    """The sentence on published results of the experiment `name`; "" if none is written yet."""
     return FINDINGS[name](Others(published(name))) if name in FINDINGS else ""
 
 
 class Others:
-    """The numbers of several sources. Raises LookupError for one that no source has."""
+    """The numbers of several published sources. Raises LookupError for a number that none has."""
 
     def __init__(self, sources):
         self.sources = [(model(e.device.split(",")[0]), e.series()) for e in sources]
@@ -33,7 +31,7 @@ class Others:
 
 
 def found(name):
-    """Register a function from Others to the sentence on the experiment `name`."""
+    """Decorator: register a function from Others to the sentence on the experiment `name`."""
 
     def register(say):
         FINDINGS[name] = say

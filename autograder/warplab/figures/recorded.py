@@ -1,6 +1,4 @@
-"""What each recorded experiment found, in a sentence or two whose numbers and comparisons are computed
-from its record: the captions of the figures of what was measured.
-"""
+"""Captions of figures of our records: sentences with numbers and comparisons computed from the record."""
 
 from warplab.evidence.measure import place
 from warplab.evidence.roofs import roof
@@ -28,7 +26,7 @@ def finding(measurement, device=None):
 
 
 class Taken:
-    """The points of one record. Raises LookupError for one that it lacks."""
+    """The points of one record. Raises LookupError for a point that it lacks."""
 
     def __init__(self, evidence):
         self.device, self.series = evidence.device, evidence.series()
@@ -56,7 +54,7 @@ class Taken:
 
 
 def found(name):
-    """Register a function from Taken to the sentence on the experiment `name`."""
+    """Decorator: register a function from Taken to the sentence on the experiment `name`."""
 
     def register(say):
         FINDINGS[name] = say
@@ -66,7 +64,7 @@ def found(name):
 
 
 def compared(ours, theirs):
-    """How times compare, each with its counterpart, with the verb: "is 3.6 to 4.6 times as fast as"."""
+    """How paired times compare, in words with the verb: "is 3.6 to 4.6 times as fast as"."""
     ratios = sorted(other / one for one, other in zip(ours, theirs, strict=True))
     if 0.95 < ratios[0] and ratios[-1] < 1.05:
         return "is as fast, within 5 %, as"
@@ -82,17 +80,17 @@ def span(sorted_numbers):
 
 
 def digits(number):
-    """Three of them, or all before the point."""
+    """A number with three significant digits, or all digits before the point."""
     return f"{number:,.0f}" if number >= 99.5 else f"{number:.3g}"
 
 
 def percent(share):
-    """86 % and 2.1 %."""
+    """A share as text: "86 %", "2.1 %"."""
     return f"{100 * share:.0f} %" if share >= 0.0995 else f"{100 * share:.2g} %"
 
 
 def speed(point):
-    """2.42 TB/s, or TFLOP/s of what is arithmetic."""
+    """A point's rate as text: "2.42 TB/s", or in TFLOP/s for arithmetic."""
     unit = "FLOP/s" if point.flops and point.roof not in ("memory", "pcie") else "B/s"
     size, prefix = (1e12, "T") if point.rate >= 1e12 else (1e9, "G")
     return f"{digits(point.rate / size)} {prefix}{unit}"

@@ -1,4 +1,4 @@
-"""Figures of chapter 08: the stack, its stairs, one product down to machine code, queues, overlap, fusion."""
+"""Figures of chapter 8: the stack, its stairs, one product down to machine code, queues, overlap, fusion."""
 
 import inspect
 import re
@@ -29,7 +29,7 @@ LIBRARIES = (
 
 @plots.responsive
 def stack():
-    """Who answers which operation: floors from Python to the SMs, with the libraries side by side."""
+    """The software stack from Python to the SMs, with the libraries side by side."""
     fig, ax = _canvas(4.3, (0, 10), (12.1, -0.1))
     _floor(ax, 0, "your Python", "x @ w", "orange")
     _floor(ax, 1.35, "PyTorch", "operators, autograd, dispatcher", "orange")
@@ -61,8 +61,9 @@ def stack():
 
 @plots.responsive
 def stairs(times):
-    """Live times of the same eight multiply-adds by several ways, and of a large
-    product. times: {label: seconds}.
+    """Live: times of the same eight multiply-adds done in several ways, and of a large product.
+
+    times: {label: seconds}.
     """
     rows = [plots.Time(label, seconds) for label, seconds in times.items()]
     said = "; ".join(f"{label}: {plots.duration(seconds)}" for label, seconds in times.items())
@@ -77,10 +78,9 @@ def stairs(times):
 
 @plots.responsive
 def levels(kernel, profile):
-    """The product's one line at four levels, with the size of the whole kernel at each.
-    Sizes are computed here and now.
+    """One line of a product at four levels from Python to machine code, with the kernel's size at each level.
 
-    kernel: the numba kernel, compiled; profile: warplab.profile of it.
+    kernel: the compiled numba kernel. profile: warplab.profile of it.
     """
     python = inspect.getsource(kernel.py_func)
     ir = next(iter(kernel.inspect_llvm().values()))
@@ -159,7 +159,7 @@ def listing(cubin):
 
 
 def loads_and_fmas(lines, fmas=4):
-    """The order of loads and FMAs in a program up to the fourth FMA: a string such as "LLFLLF"."""
+    """The order of loads and FMAs in a program, up to FMA number `fmas`, as a string such as "LLFLLF"."""
     kinds = "".join(
         "L" if re.match(r"LDG|ld\.global", line) else "F" if re.match(r"FFMA|fma\.rn\.f32", line) else ""
         for line in lines
@@ -170,7 +170,7 @@ def loads_and_fmas(lines, fmas=4):
 
 @plots.responsive
 def order(profile):
-    """Loads and FMAs of the unrolled loop in program order, as PTX has them and as the assembler does."""
+    """Loads and FMAs of the unrolled loop in program order, in PTX and in machine code."""
     orders = {
         "PTX": loads_and_fmas(profile.ptx.replace("\t", "").splitlines()),
         "SASS": loads_and_fmas(listing(assembled(profile.ptx))),
@@ -200,11 +200,10 @@ def order(profile):
 
 
 def queue(launch, run, count, graph=False):
-    """When `count` kernels are launched and run: two lists of (start, end) in the units
-    of `launch` and `run`.
+    """A model of `count` kernels being launched and run: two lists of (start, end), in the units of `launch`.
 
-    A model: the host needs `launch` for each launch and never waits; the device takes
-    them in order. graph: one launch for all.
+    The host takes `launch` for each launch and never waits; the device runs each for `run`, in order. graph:
+    one launch for all.
     """
     host = [(0.0, launch)] if graph else [(i * launch, (i + 1) * launch) for i in range(count)]
     device, free = [], 0.0
@@ -217,9 +216,7 @@ def queue(launch, run, count, graph=False):
 
 @plots.responsive
 def queues(launch=5, count=8):
-    """Three queues drawn to one scale, in microseconds: short kernels, longer kernels,
-    short kernels as a graph.
-    """
+    """Three queues to one scale, in microseconds: short kernels, longer kernels, short kernels as a graph."""
     cases = (
         ("kernels of 2 µs", 2, False),
         ("kernels of 10 µs", 10, False),
@@ -262,10 +259,10 @@ def queues(launch=5, count=8):
 
 
 def pipeline(pieces, stages, overlap):
-    """When each stage of each piece runs: [piece][stage] = (start, end).
+    """A model of when each stage of each piece runs: [piece][stage] = (start, end).
 
-    stages: durations of copy in, run, copy out. A model: every stage has an engine of its own, in
-    order; without `overlap` one stream holds everything, so each operation waits for the one before it.
+    stages: durations of copy in, run, copy out; each has its own engine, which works in order. Without
+    `overlap` everything is in one stream, so each operation waits for the one before it.
     """
     done, engines, last = [], [0.0] * len(stages), 0.0
     for _ in range(pieces):
@@ -323,7 +320,10 @@ def overlap(pieces=4, stages=(2, 3, 2)):
 
 @plots.responsive
 def fusion(profiles):
-    """Sectors asked for by several kernels and by one. profiles: {name: Profile}, the fused kernel last."""
+    """Sectors requested by several kernels and by a fused one.
+
+    profiles: {name: Profile}, the fused one last.
+    """
     fig, ax = plots.new(plots.COLUMN, 2.2)
     *steps, fused = profiles.items()
     totals = []

@@ -1,6 +1,4 @@
-"""What the explorables of chapters 4 and 5 show on paper and where scripts do not run, and the data that
-their scripts need of Python.
-"""
+"""Data and still pictures of the explorables in chapters 4 and 5; stills replace them in print."""
 
 from warplab import plots, specs
 from warplab.plots import warp_request
@@ -44,7 +42,7 @@ def _requests(requests, alt):
 
 
 def race():
-    """What three kernels ask for in all, blocks of 16 x 16 threads, and a roof's ridge."""
+    """The traffic of three kernels with blocks of 16 x 16 threads, and a roof's ridge point."""
     kernels = {"no tile": (False, 1), "tile of 16": (True, 1), "tile of 64, patch of 4 × 4": (True, 4)}
     asked = {name: loaded(SIDE, SIDE, 16, *kernel) for name, kernel in kernels.items()}
     intensity = {name: 2 * SIDE**3 / (n + 4 * SIDE**2) for name, n in asked.items()}
@@ -64,7 +62,7 @@ def race():
 
 
 def loaded(side, steps, block, tiled, patch):
-    """Bytes of global memory that a launch asks for in `steps` of the sum (chapter 4 derives them)."""
+    """Bytes that a launch loads from global memory in `steps` of the sum, as derived in chapter 4."""
     warps = side * side // patch**2 // 32
     if tiled:
         return warps * -(-steps // block) * 2 * patch * 4 * SECTOR

@@ -1,11 +1,11 @@
-"""What an experiment measured on a GPU that this course had, for a page to compute with."""
+"""Recorded values of an experiment, for a page to compute with."""
 
 from warplab.evidence.measure import records
 from warplab.evidence.side_by_side import model
 
 
 def unmeasured(name):
-    """What stands in place of a live time on a GPU where the records of experiment `name` follow below."""
+    """The text in place of a live time on a GPU, if a page shows the records of experiment `name` below."""
     return "none on this machine, records follow" if records(name) else "not recorded yet"
 
 

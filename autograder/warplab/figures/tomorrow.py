@@ -1,6 +1,6 @@
-"""Chapter 14: one product climbed on Hopper. What each kernel moves and issues, and the chapter's figures.
+"""Figures of chapter 14, and what each kernel of its ladder of products for Hopper moves and issues.
 
-The kernels themselves are those of the experiment, evidence/experiments/hopper_ladder.cu.
+The kernels are those of the experiment, evidence/experiments/hopper_ladder.cu.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from warplab.figures.precision import rate_bar, recorded_on, said_with_software
 
 INK, COLOUR = plots.INK, plots.PALETTE
 SMALL = {"fontsize": 10.5}
-LABELS = {  # of a rung, and what it changes
+LABELS = {  # {rung (a kernel of the ladder): its name and what it changes}
     "threads_copy": "1 all threads copy, mma",
     "one_thread_copies": "2 one thread copies, mma",
     "warpgroup_multiplies": "3 one thread copies, wgmma",
@@ -27,10 +27,11 @@ DEEP, BF16 = BOX[0], 2  # numbers of k in a stage; bytes of one
 
 @dataclass(frozen=True)
 class StageCounts:
-    """What a block does in one stage of 64 numbers of k, by hand: bytes, operations, instructions of warps.
+    """The work of a block in one stage of 64 numbers of k, derived by hand: bytes, operations, instructions.
 
-    ``from_l2`` is what L2 delivers for the block: of a multicast half. ``asked``: instructions that ask for
-    copies; ``products``: matrix instructions, and ``loads`` those that load their operands into registers.
+    ``from_l2``: bytes that L2 delivers for the block; half of a multicast. ``asked``: instructions that
+    request copies. ``products``: matrix instructions. ``loads``: instructions that load their operands into
+    registers.
     """
 
     flops: int
@@ -42,16 +43,16 @@ class StageCounts:
     products: int
 
     def each(self, what: str) -> float:
-        """Bytes or instructions for a thousand operations."""
+        """A field's value for a thousand operations."""
         return 1000 * getattr(self, what) / self.flops
 
 
 def step(name: str) -> StageCounts:
-    """A rung's stage."""
+    """The StageCounts of a rung."""
     rows, cols, threads, _, mapped = RUNGS[name]
     warps, deep = threads // 32, DEEP // 16
     flops, tiles = 2 * rows * cols * DEEP, (rows + cols) * DEEP * BF16
-    shared = cols * DEEP * BF16 // 2 if name == "a_cluster_shares" else 0  # comes by the other's request
+    shared = cols * DEEP * BF16 // 2 if name == "a_cluster_shares" else 0  # the other block requests it
     boxes = (rows + cols) // BOX[1]
     asked = boxes if mapped else tiles // 16 // 32
     if name in (
@@ -70,11 +71,11 @@ def steps() -> dict[str, StageCounts]:
 
 
 def profiled() -> dict[str, dict]:
-    """What Nsight Compute counted of each rung and of the library, one launch each.
+    """Nsight Compute's counts of one launch of each rung and of the library.
 
-    Bytes for 1,000 operations: ``into_sms``, ``from_l2``, ``shared``, ``hbm``; ``l2_a_clock``: bytes that
-    L2 read in a clock of the SMs; ``instructions`` of a million;
-    ``busy``: the share of the time in which the Tensor Cores were; ``per_clock``: operations a clock then.
+    Bytes for 1,000 operations: ``into_sms``, ``from_l2``, ``shared``, ``hbm``. ``l2_a_clock``: bytes that L2
+    reads in a clock of the SMs. ``instructions``: for a million operations. ``busy``: the share of time in
+    which Tensor Cores are busy. ``per_clock``: operations in a busy clock.
     """
     table = yaml.safe_load((RESULTS / "climbed.yml").read_text(encoding="utf-8"))
     work, sms = 2 * table["side"] ** 3, specs.get(table["card"])["sms"].value
@@ -158,7 +159,7 @@ ROWS = ("threads", "copies", "Tensor Cores")
 
 @plots.responsive
 def roles():
-    """A schematic of three ways to organise a product: what is busy when."""
+    """A schematic of three ways to organise a product: which parts are busy when."""
     fig, axes = plots.new(plots.COLUMN, 4.6, rows=len(PLANS), sharex=True)
     for ax, (title, parts) in zip(axes, PLANS.items(), strict=True):
         for row, begin, end, colour in parts:

@@ -1,4 +1,4 @@
-"""Figures of chapter 09: a loss and what the model writes, FLOP by layer, batches, a queue, schedules."""
+"""Figures of chapter 9: a loss and what the model writes, FLOP by layer, batches, a queue, schedules."""
 
 import numpy as np
 from matplotlib.patches import Rectangle
@@ -15,8 +15,9 @@ LAYERS = {"attention.qkv": "qkv", "attention.out": "out", "mlp.0": "up", "mlp.2"
 
 @plots.responsive
 def learning(losses, written):
-    """The loss after each step, and some sums. written: [(what the model wrote, whether
-    it is right), ...].
+    """The loss after each step, and some sums that the model wrote.
+
+    written: [(text, whether it is right)].
     """
     fig, (left, right) = plots.new(plots.COLUMN, 2.9, columns=2, width_ratios=[1.35, 1])
     left.plot(losses, color=COLOUR["blue"], linewidth=0.6, alpha=0.35)
@@ -56,8 +57,9 @@ def learning(losses, written):
 
 @plots.responsive
 def passes(forward, both, conv_forward, conv_both):
-    """FLOP of one forward and one backward pass by layer, for the Transformer (left)
-    and the ConvNet: counts of FlopCounterMode.
+    """FLOP of a forward and a backward pass by layer, of the Transformer (left) and the ConvNet.
+
+    Arguments are counts of torch's FlopCounterMode.
     """
     transformer = [(name, _of(forward, end), _of(both, end)) for end, name in LAYERS.items()]
     transformer.insert(1, ("attention", _attention(forward), _attention(both)))
@@ -97,19 +99,20 @@ def passes(forward, both, conv_forward, conv_both):
 
 
 def _of(counts, end):
-    """FLOP of all modules whose name ends so: {"Transformer.blocks.0.mlp.0": {op: FLOP}} and the like."""
+    """FLOP of all modules whose name ends with `end`. counts: {"Transformer.blocks.0.mlp.0": {op: FLOP}}."""
     return sum(sum(ops.values()) for name, ops in counts.items() if name.endswith("." + end))
 
 
 def _attention(counts):
-    """FLOP of the batched products inside attention, which no layer owns."""
+    """FLOP of the batched products inside attention, which are not counted in a layer."""
     return sum(flop for op, flop in counts["Global"].items() if "bmm" in str(op))
 
 
 @plots.responsive
 def batching(measurement):
-    """Tokens a second of all requests, and the time between two tokens of one, over the batch: every
-    origin that `measurement` (decode_batch) has.
+    """Throughput in tokens a second, and the time between two tokens of a request, over the batch size.
+
+    All kinds of evidence in `measurement` (of decode_batch) are drawn.
     """
     fig, axes = plots.new(plots.COLUMN, 3.5, columns=2)
     said = []
@@ -157,9 +160,10 @@ def batching(measurement):
 
 
 def _steps_and_rates(series, live=False):
-    """([(batch, ms between two tokens)], [(batch, tokens a second)]): where a source gives the throughput as
-    a series of its own, as batch over throughput, the rates are that; else batch over the time of a step.
-    A step is the median of its samples, or where it is live, on a machine that others use too, the fastest.
+    """([(batch, ms between two tokens)], [(batch, tokens a second)]).
+
+    Rates are the source's own throughput if it has that series, else batch / time of a step. The time of a
+    step is the median of its samples; live, the fastest, as the machine may be shared.
     """
     whole = [p for name, points in series.items() if "throughput" in name for p in points]
     steps = [p for name, points in series.items() if "throughput" not in name for p in points]
@@ -168,7 +172,7 @@ def _steps_and_rates(series, live=False):
 
 
 def _plain(axis, low, high):
-    """Ticks at 1, 2, 5 and their tens between low and high, written as plain numbers; at most six."""
+    """Set at most six ticks at 1, 2, 5 times powers of ten between low and high, as plain numbers."""
     ticks = [m * 10.0**k for k in range(-3, 7) for m in (1, 2, 5) if low <= m * 10.0**k <= high]
     if len(ticks) > 6:
         ticks = [t for t in ticks if f"{t:e}"[0] == "1"]
@@ -177,8 +181,9 @@ def _plain(axis, low, high):
 
 @plots.responsive
 def queue(results, capacity):
-    """Latency against load from the simulated queue. results: {largest batch: [(load,
-    p50, p95), ...]}; capacity: {batch: load}.
+    """Latency against load of a simulated queue.
+
+    results: {largest batch: [(load, p50, p95)]}. capacity: {largest batch: load}.
     """
     fig, ax = plots.new(plots.COLUMN, 3.4)
     said = []
@@ -221,7 +226,7 @@ def queue(results, capacity):
 
 @plots.responsive
 def timeline(static, continuous):
-    """Two schedules of the same answers. Each: [(slot, first step, last step), ...] in order of arrival."""
+    """Two schedules of the same answers, each [(slot, first step, last step)] in order of arrival."""
     fig, axes = plots.new(plots.COLUMN, 3.5, rows=2, sharex=True)
     ends = []
     for ax, rows, title in zip(

@@ -1,6 +1,6 @@
-"""Chapter 13: the kernels of a training step, each operation alone and fused, and the chapter's figures.
+"""The kernels of a training step, with one kernel an operation and fused, and the figures of chapter 13.
 
-A step of them is a task of problem set 13; the chapter counts them and prints what a reader can build on.
+Problem set 13 asks for such kernels, so the chapter counts these and prints only some of them.
 """
 
 import math
@@ -18,12 +18,12 @@ SIDE, PADDED = 16, 17  # of a tile; its rows where columns are read
 f32 = np.float32
 HALF, ONE, ROOT, BELL = f32(0.5), f32(1), f32(math.sqrt(0.5)), f32(1 / math.sqrt(2 * math.pi))
 
-# -- what threads share ---------------------------------------------------------------------------------
+# -- device functions -----------------------------------------------------------------------------------
 
 
 @cuda.jit(device=True)
 def gelu(z):
-    """z times the share of a standard normal distribution that lies below z."""
+    """GELU: z times the standard normal distribution function at z."""
     return HALF * z * (ONE + math.erf(z * ROOT))
 
 
@@ -105,7 +105,7 @@ def over_warp(value, largest):
     return value
 
 
-# -- each operation a kernel of its own -----------------------------------------------------------------
+# -- one kernel for each operation ----------------------------------------------------------------------
 
 
 @cuda.jit
@@ -238,7 +238,7 @@ def move(w, m, divisor, rate):
         w[i] -= rate * m[i] / divisor[i]
 
 
-# -- and fused ------------------------------------------------------------------------------------------
+# -- fused kernels --------------------------------------------------------------------------------------
 
 
 @cuda.jit
@@ -305,12 +305,12 @@ def adamw(w, g, m, v, rate, factor, correct_m, correct_v):
         w[i] = factor * w[i] - rate * step
 
 
-# -- a network of them ----------------------------------------------------------------------------------
+# -- a network ------------------------------------------------------------------------------------------
 
 
 @dataclass
 class NamedLaunch:
-    """One kernel of a step: ``phase`` is forward, loss, backward or update; ``run`` what [] made of it."""
+    """One launch of a step. phase: forward, loss, backward or update. run: the configured kernel."""
 
     name: str
     phase: str
@@ -349,7 +349,7 @@ class Net:
         self.losses, self.none = cuda.to_device(np.zeros(batch, f32)), cuda.to_device(np.zeros(1, f32))
 
     def rows(self, width) -> Any:
-        """Zeros on the device, a row for each picture of a batch."""
+        """Zeros on the device: a row of `width` for each picture of a batch."""
         return cuda.to_device(np.zeros((self.batch, width), f32))
 
     def parts(self, flat):
@@ -362,7 +362,7 @@ class Net:
         ]
 
     def pace(self):
-        """Learning rate, decay and the two corrections of the next step, as AdamW has them."""
+        """AdamW's learning rate, decay factor and the two bias corrections of the next step."""
         t = self.steps + 1
         return f32(self.rate), f32(1 - self.rate * self.decay), f32(1 - 0.9**t), f32(1 - 0.999**t)
 
@@ -464,7 +464,7 @@ class Net:
         return np.concatenate(outputs)
 
 
-# -- what it learns -------------------------------------------------------------------------------------
+# -- training data --------------------------------------------------------------------------------------
 
 # Lewis Carroll, "Jabberwocky", from "Through the Looking-Glass" (1871), in small letters; public domain
 POEM = """twas brillig and the slithy toves
@@ -496,12 +496,12 @@ LETTERS = "\n abcdefghijklmnopqrstuvwxyz"
 
 
 def letters(context):
-    """``context`` letters as numbers 0 or 1: for each, which of the 28 characters it is."""
+    """The letters of ``context`` one-hot encoded, for 28 characters."""
     return np.eye(len(LETTERS), dtype=f32)[context].reshape(-1, len(LETTERS) * np.shape(context)[-1])
 
 
 def lessons(seed, count, back=4):
-    """(``back`` letters of the poem, the letter after them), ``count`` times, in random order."""
+    """``count`` training examples in random order: (``back`` letters of the poem, the letter after them)."""
     text = np.array([0] * back + [LETTERS.index(letter) for letter in POEM])
     rng = np.random.default_rng(seed)
     places = np.concatenate([rng.permutation(len(POEM)) for _ in range(-(-count // len(POEM)))])[:count]
@@ -522,7 +522,7 @@ def write(net, count, seed=5, back=4):
 
 
 def moved(profile):
-    """Bytes of the distinct sectors that a launch reads, and of those that it writes."""
+    """(bytes of the distinct sectors that a launch reads, bytes of those that it writes)."""
     return profile.footprint.read + profile.footprint.written
 
 
@@ -530,7 +530,7 @@ PHASES = {"forward": "blue", "loss": "gold", "backward": "orange", "update": "gr
 
 
 def _shades(ax, pictures, columns):
-    """Pictures of 8 x 8, ``columns`` in a row, on one pair of axes; the left and top edge of each."""
+    """Draw pictures of 8 x 8, ``columns`` in a row; returns the (left, top) edge of each."""
     places = [(9.5 * (i % columns), 12.5 * (i // columns)) for i in range(len(pictures))]
     for (left, top), picture in zip(places, pictures, strict=True):
         extent = (left, left + 8, top + 8, top)
@@ -542,7 +542,7 @@ def _shades(ax, pictures, columns):
 
 @plots.responsive
 def samples(pictures, labels):
-    """The first pictures and what they show."""
+    """The first pictures with their labels."""
     columns = 4 if plots.on_phone() else 8
     figure, ax = plots.new(plots.COLUMN, 4.9 if plots.on_phone() else 2.5)
     for (left, top), label in zip(_shades(ax, pictures[:16], columns), labels, strict=False):
@@ -557,8 +557,9 @@ def samples(pictures, labels):
 
 @plots.responsive
 def trace(steps):
-    """A step's launches one after another, as wide as the bytes they move. steps: {title: (launches,
-    profiles)}.
+    """The launches of steps in a row, each as wide as the bytes that it moves.
+
+    steps: {title: (launches, profiles)}.
     """
     phone = plots.on_phone()  # there each phase has a row of its own, so that its boxes are wider
     rows = sum(len({launch.phase for launch in launches}) if phone else 1 for launches, _ in steps.values())
@@ -632,7 +633,7 @@ def losses(ours, reference):
 
 @plots.responsive
 def mistakes(pictures, labels, answers):
-    """The first wrong answers: pictures, what they show, what the network said."""
+    """The first wrong answers: pictures with their labels and the network's answers."""
     wrong = np.flatnonzero(answers != labels)[:12]
     columns = 4 if plots.on_phone() else 12
     figure, ax = plots.new(plots.COLUMN, 2.9 if plots.on_phone() else 1.25)
@@ -683,7 +684,7 @@ def block(rows, title):
 
 @plots.responsive
 def sizes(rows):
-    """What a step of each network takes at least, by what takes it. rows: {network: {what: seconds}}."""
+    """The least time of a step of each network, by its parts. rows: {network: {part: seconds}}."""
     figure, ax = plots.new(plots.COLUMN, 0.85 * len(rows) + 1.3)
     colours = dict(zip(next(iter(rows.values())), ("gold", "green", "blue"), strict=True))
     for y, parts in enumerate(rows.values()):
@@ -718,7 +719,7 @@ def sizes(rows):
 
 @plots.responsive
 def batches(seconds):
-    """Time of a step against its pictures. seconds: {pictures: seconds}."""
+    """The time of a step against the size of its batch. seconds: {pictures: seconds}."""
     figure, ax = plots.new(plots.COLUMN, 2.8)
     many = list(seconds)
     ax.loglog(many, [1e6 * each for each in seconds.values()], "o-", color=COLOUR["blue"])

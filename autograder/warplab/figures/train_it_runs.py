@@ -1,8 +1,8 @@
-"""Problem set 13 in the notebook: a run watched while it learns, what it got wrong, what it writes, and where
-its bytes go.
+"""Live drawings for the notebook of problem set 13: a run's loss while it learns, its mistakes, what it
+writes, and where its bytes go.
 
-Host code is recorded and replayed on the engine as where it is graded: kernels may be in any language,
-and the same is drawn with a GPU and without.
+Host code is recorded and replayed on the engine as in grading, so kernels may be in any language, and the
+drawings are the same with and without a GPU.
 """
 
 import time
@@ -28,15 +28,15 @@ from warplab.tasks.text_run import LETTERS, TEXT_WEIGHTS, write
 
 COLOUR = plots.PALETTE
 WRITING = Path(__file__).with_name("train_it_writing.yml")
-EVERY = 1.0  # seconds between two drawings of a run that goes on
+EVERY = 1.0  # seconds between two drawings of a running training
 MLP, TEXT = registry.get("ps13/train_mlp"), registry.get("ps13/train_text")
 
 
 @dataclass
 class WatchedRun:
-    """A run that has come to its end. weights: by name, NumPy; want: the losses of the same run in float64.
+    """A finished run. weights: {name: NumPy array}. want: the losses of the same run in float64.
 
-    written: of a text's network, {steps, loss, text} after so many steps.
+    written: for a network that learns a text, [{"steps", "loss", "text"}] at intervals.
     """
 
     losses: np.ndarray
@@ -46,12 +46,12 @@ class WatchedRun:
 
 
 def watch(train_mlp, steps=64, seed=0):
-    """Let `train_mlp` learn drawn digits, 32 of 512 pictures a step, and draw its loss."""
+    """Train by `train_mlp` on drawn digits, 32 of 512 pictures a step, and draw its loss live."""
     return _watched(MLP, _mlp_case(steps, seed), train_mlp)
 
 
 def watch_text(train_text, steps=60, seed=0, every=20, sequences=4, width=16, hidden=32, letters=40):
-    """Let `train_text` learn the rhyme, draw its loss, and print what it writes every so many steps."""
+    """Train by `train_text` on the rhyme, draw its loss live, and print a sample every `every` steps."""
     case, written = text_case(steps, seed, sequences, width, hidden), []
 
     def writes(done, arrays):
@@ -66,14 +66,14 @@ def watch_text(train_text, steps=60, seed=0, every=20, sequences=4, width=16, hi
 
 
 def text_case(steps, seed, sequences, width, hidden):
-    """The rhyme in sequences of 16 letters, and a network to begin with."""
+    """A case of the text task: the rhyme in sequences of 16 letters, and initial weights."""
     numbers = TIMED | {"rate": 0.02, "steps": steps}
     rng = np.random.default_rng(seed)
     return TEXT.run(rng, "learns", 16, sequences, width, hidden, len(LETTERS), numbers)
 
 
 def writing_record():
-    """What the reference's network wrote on its way, as `python -m workshop writing` has recorded it."""
+    """The record of `python -m workshop writing`: what the reference's network wrote as it learned."""
     return yaml.safe_load(WRITING.read_text(encoding="utf-8"))
 
 
@@ -85,7 +85,7 @@ def timed_record():
 
 
 def sample(weights, count=120, seed=0):
-    """What a network writes that begins with the rhyme's first word."""
+    """`count` letters sampled from a network, beginning with the rhyme's first word."""
     return write(weights, "twinkle", count, np.random.default_rng(seed))
 
 
@@ -109,7 +109,7 @@ def _watched(task, case, train, also=None):
         for step in order.steps:
             memory.do(step, order)
             while done < len(losses) and np.isfinite(losses[done]) and losses[done]:
-                if also:  # this step's loss is known, and its update is to come
+                if also:  # after this step's loss, before its update
                     also(done, memory.arrays)
                 done += 1
             if shown.handle and time.monotonic() > drawn + EVERY:
@@ -123,7 +123,7 @@ def _watched(task, case, train, also=None):
 
 
 class _Display:
-    """A place under a notebook's cell whose figure is replaced; nothing where no notebook is."""
+    """An output area of a notebook's cell whose figure can be replaced; does nothing outside of notebooks."""
 
     def __init__(self):
         self.handle = None
@@ -165,7 +165,7 @@ def loss_curve(losses, want):
 
 @plots.responsive
 def mistakes(run, count=500, seed=1, most=12):
-    """Fresh pictures that a network takes for another digit, with what it says of each."""
+    """New pictures that a network classifies wrongly, with its answers."""
     images, labels = drawn_digits(np.random.default_rng([seed, 13]), count)
     said = mlp_scores(images, *(run.weights[name] for name in WEIGHTS))[2].argmax(axis=1)
     wrong = np.flatnonzero(said != labels)
@@ -190,9 +190,8 @@ def mistakes(run, count=500, seed=1, most=12):
 
 @dataclass
 class Counted:
-    """Where the bytes of a step go. kernels: name -> (launches, bytes); between: arrays of the student's own
-    that one kernel writes and another reads: [(bytes, type and shape, writers, readers)], most
-    first. All of one step.
+    """The memory traffic of one step. kernels: {name: (launches, bytes)}. between: the student's own arrays
+    that one kernel writes and another reads, [(bytes, type and shape, writers, readers)], the largest first.
     """
 
     kernels: dict
@@ -218,7 +217,7 @@ def counted(train_mlp, steps=2, seed=0):
                 array = labels.get(label, "")
                 if print_.read:
                     if array not in writers:
-                        state.add(array)  # read before it was written: it lives on from step to step
+                        state.add(array)  # read before it is written: it persists from step to step
                     readers.setdefault(array, {})[name] = None
                 if print_.written:
                     writers.setdefault(array, {})[name] = None
