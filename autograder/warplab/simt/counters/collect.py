@@ -191,7 +191,7 @@ class Counters(Observer):
             t = self.traffic[site, space] = Traffic()
         t.requests += group.warps
         if what == "atomic":
-            addresses, most = count_addresses(machine, group, access.offset)
+            addresses, most = count_addresses(group, access.offset)
             t.lanes, t.addresses, t.most = t.lanes + group.size, t.addresses + addresses, max(t.most, most)
         # ldmatrix reads rows for some lanes' addresses and gives the elements to all
         t.moved += (
@@ -267,7 +267,7 @@ def count_distinct(table: np.ndarray) -> int:
     return table.shape[0] + int(np.count_nonzero(steps))
 
 
-def count_addresses(machine, group, address: np.ndarray) -> tuple[int, int]:
+def count_addresses(group, address: np.ndarray) -> tuple[int, int]:
     """Distinct addresses, summed over the group's warps, and the most lanes of a warp that share one."""
     if address.size == 1:
         return group.warps, int(np.bincount(group.row).max())

@@ -88,7 +88,7 @@ def _counted_and_others(machine, waiting):
     return counted, [(i, g) for i, g in waiting if _count(machine.program, i, g) is None]
 
 
-def _apart(machine, waiting, masks):
+def _apart(waiting, masks):
     """Split each group by its mask: (parts where it is true, parts where it is false)."""
     parts = [(i, g, mask) for (i, g), mask in zip(waiting, masks)]
     true = [(i, _part(g, mask)) for i, g, mask in parts if mask.any()]
@@ -99,7 +99,7 @@ def _of_other_blocks(machine, waiting, groups):
     """Split ``waiting`` into the threads of blocks that have no thread in ``groups``, and the others."""
     here = np.zeros(machine.blocks, bool)
     here[machine.block_of_lane[np.concatenate([g.lanes for g in groups])]] = True
-    return _apart(machine, waiting, [~here[machine.block_of_lane[g.lanes]] for _, g in waiting])
+    return _apart(waiting, [~here[machine.block_of_lane[g.lanes]] for _, g in waiting])
 
 
 def _part(group, mask):
@@ -126,7 +126,7 @@ def release_warps(machine, gathering, others):
     np.bitwise_or.at(here, which, np.int64(1) << machine.column_of_lane[lanes])
     complete = (mask & living[warp] & ~here[which]) == 0
     ends = np.cumsum([g.size for _, g in gathering])[:-1]
-    passing, staying = _apart(machine, gathering, np.split(complete, ends))
+    passing, staying = _apart(gathering, np.split(complete, ends))
     if passing:
         order = np.argsort(lanes[complete])
         for o in machine.observers:
@@ -292,7 +292,7 @@ def _complete_clusters(machine, waiting, running=()):
             hint = "an arrival before each wait: cluster.sync() is both"
             raise _error(machine, index, text, hint, kind=ClusterMisuse)
     complete = barrier.complete([g for _, g in here], [*(g for _, g in waiting), *running])
-    passing, staying = _apart(machine, here, complete)
+    passing, staying = _apart(here, complete)
     return passing, staying, [(i, g) for i, g in waiting if (i, g) not in here]
 
 
@@ -342,7 +342,7 @@ def _complete(machine, counted):
     for index, group in counted:
         has_all = tally[_number(program, index, group)] == _count(program, index, group)
         complete.append(has_all[machine.block_of_lane[group.lanes]])
-    passing, staying = _apart(machine, counted, complete)
+    passing, staying = _apart(counted, complete)
     _vote(machine, passing)
     return passing, staying
 

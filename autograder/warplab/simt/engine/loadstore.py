@@ -59,7 +59,7 @@ class LoadStoreUnit:
             data[p.offset : p.offset + p.size] = np.frombuffer(self.machine.launch.params[p.name], np.uint8)
         return data
 
-    def param_at(self, group, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
+    def param_at(self, site, address: np.ndarray, offset: int, dtype: str) -> np.ndarray:
         """Load a parameter by a computed address, as LLVM does to select one of two parameters."""
         data = self._parameters()
         width, at = np.dtype(dtype).itemsize, address.view(np.int64) + (offset - PARAMETERS)
@@ -182,20 +182,8 @@ class LoadStoreUnit:
             # if all lanes write one address, the value of some lane remains: here the last lane's
             view[index + i if i else index] = value[-1] if index.size == 1 < value.size else value
 
-    def atomic(
-        self,
-        group,
-        site,
-        space,
-        address,
-        offset,
-        dtype,
-        operation,
-        value: Any,
-        compare: Any = None,
-        wants_old=True,
-    ):
-        """Read-modify-write at each lane's address. Returns the old values if ``wants_old``, else None."""
+    def atomic(self, group, site, space, address, offset, dtype, operation, value: Any, compare: Any, wanted):
+        """Read-modify-write at each lane's address. Returns the old values if ``wanted``, else None."""
         width = np.dtype(dtype).itemsize
         for one in (value, compare):
             if isinstance(one, Tainted):
@@ -203,10 +191,10 @@ class LoadStoreUnit:
         try:
             access, origins = self.access(group, site, space, address, offset, width, "atomic")
         except SeveralPlaces as found:
-            rest = address, offset, dtype, operation, value, compare, wants_old
+            rest = address, offset, dtype, operation, value, compare, wanted
             return _apart(found.keys, self.atomic, group, site, space, *rest)
         index = np.broadcast_to(access.index(width.bit_length() - 1, offset), (group.size,))
-        old = update(access.region.view(dtype), index, operation, value, compare, wants_old)
+        old = update(access.region.view(dtype), index, operation, value, compare, wanted)
         return old if old is None or not origins else loaded(old, np.arange(old.size), 1, *origins)
 
     def _several_regions(self, address, offset) -> bool:

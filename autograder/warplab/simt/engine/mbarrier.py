@@ -227,7 +227,7 @@ def inval(memory, group, site, space, base, offset):
     use.found.live[use.words] = False
 
 
-def arrive(memory, group, site, space, base, offset, count, drops, incomplete, orders, tokenless=False):
+def arrive(memory, group, site, space, base, offset, count, drops, incomplete, orders, tokenless):
     """Arrive; returns the tokens. ``drops``: later phases expect as many arrivals fewer. ``incomplete``: the
     arrival must not complete the phase. ``tokenless``: the tokens are not used, which allows an arrival at
     an object of another block.

@@ -62,7 +62,7 @@ def load(code, instr):
             if isinstance(address.base, Sym):
                 got = f"memory.param({address.base.name!r}, {address.base.offset + offset}, '{dtype}')"
             else:
-                at = f"group, {code.site(instr)}, {code.use(address.base, 'u8')}"
+                at = f"{code.site(instr)}, {code.use(address.base, 'u8')}"
                 got = f"memory.param_at({at}, {offset}, '{dtype}')"
             code.define(item, got, dtype)
         return

@@ -53,7 +53,7 @@ def in_words(text, line=""):
         return meant + _did_you_mean(meant), looks
     signature = re.search(r">>> (.+)", text)
     if signature:
-        return _signature(signature[1].strip(), line), rf"\b{signature[1].partition('(')[0]}\("
+        return _signature(signature[1].strip()), rf"\b{signature[1].partition('(')[0]}\("
     lines = [row.strip() for row in text.splitlines()]
     kept = [row for row in lines if row and not row.startswith(NOISE)][:2]
     kept = [row for row in kept if row not in (line, "<source elided>")]  # the line is quoted elsewhere
@@ -70,7 +70,7 @@ def _did_you_mean(meant):
     return f"; did you mean `cuda.{near[0]}`?" if near else ""
 
 
-def _signature(text, line):
+def _signature(text):
     """A clause for a call that numba does not support, such as ``mul(int32, Dim3)``."""
     found = re.fullmatch(r"(.+?)\((.*)\)", text)
     if not found:

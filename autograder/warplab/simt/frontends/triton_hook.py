@@ -128,14 +128,6 @@ def is_triton_launch(value) -> bool:
     return getattr(value, "__qualname__", "").startswith(f"{made_by}.<locals>.")
 
 
-def name_of_launch(launcher) -> str:
-    """The name of the kernel in ``kernel[grid]``."""
-    kernel = inspect.getclosurevars(launcher).nonlocals["self"]
-    while not inspect.isfunction(kernel):
-        kernel = kernel.fn
-    return kernel.__name__
-
-
 def is_triton_kernel(value) -> bool:
     """Whether a value is a kernel by ``@triton.jit``, with or without ``[grid]``, autotuned or not."""
     if "triton" not in sys.modules:
@@ -427,8 +419,8 @@ class _Parameters:
             self.storages[start] = _map(name, value)
         if at % 16 == 0 and (at - start) % 16:
             raise InvalidLaunch(
-                f"argument '{name}' is at a multiple of 16 bytes, but its storage does not begin at one; "
-                "Triton compiles for that alignment, which the engine's addresses do not keep",
+                f"argument '{name}' is aligned to 16 bytes, but its storage is not; Triton compiles for that "
+                "alignment, which the engine's addresses do not keep",
                 kernel=self.kernel,
                 hint="tensor.clone(), whose memory torch aligns",
             )

@@ -183,7 +183,7 @@ class Races(Observer):
         self.clocks.wait(machine.launch, self._threads(machine, lanes), phases)
 
     def visited(self, machine, group, site, access, offset):
-        self._visits_of(machine).add(group, site, access, offset)
+        self._visits_of(machine).add(group, site, access)
 
     def left(self, machine, blocks):
         if self.visits is not None:
@@ -210,7 +210,7 @@ class Races(Observer):
             kind = self.kinds[site, what, space] = kind_of(machine.program, site, what, space)
         if space == "cluster":  # a strong access after a fence is a flag, for which some thread waits
             visits = self._visits_of(machine)
-            visits.add(group, site, access, offset, lasts=not (kind.strong and clocks.fenced))
+            visits.add(group, site, access, lasts=not (kind.strong and clocks.fenced))
         if kind.releases:
             self.fence(machine, group, kind.releases == "wide")
         clocks.now += 1

@@ -174,7 +174,7 @@ class Clocks:
         for number, actors in _by_value(phase, self._actor(thread)):
             self._acquire(("phase", number), actors)
 
-    def known_of_block(self, launch, block: int, rival: np.ndarray) -> np.ndarray:
+    def known_of_block(self, block: int, rival: np.ndarray) -> np.ndarray:
         """The time until which each ``rival``'s accesses happen before the next of some thread of a block."""
         if not self.has_clocks:
             return np.full(rival.shape, self.grid_barrier_at)

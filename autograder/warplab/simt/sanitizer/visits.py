@@ -22,7 +22,7 @@ class Visits:
         self.time, self.round = np.zeros((2, machine.cluster_size, machine.lanes), np.int64)
         self.site_at: dict[int, int] = {}
 
-    def add(self, group, site: int, access, offset: int, lasts=True) -> None:
+    def add(self, group, site: int, access, lasts=True) -> None:
         """Record the visits of a group's access. ``lasts``: a visited block must not leave before the visit.
 
         Raises ClusterMisuse if a visited block has left, or its beginning does not happen before the visit.
@@ -60,7 +60,7 @@ class Visits:
             if not guests.size:
                 continue
             threads = guests + start + machine.first_block * machine.launch.threads
-            known = self.clocks.known_of_block(machine.launch, machine.first_block + block, threads)
+            known = self.clocks.known_of_block(machine.first_block + block, threads)
             late = known < when[guests]
             if (barrier := machine.cluster_barrier) is not None:
                 passed = barrier.waited[machine.block_of_lane == block].max()
