@@ -247,16 +247,6 @@ def test_the_opening_page_says_what_each_chapter_is_for():
     assert told == {int(path.stem[:2]) for path in CHAPTERS}, "How the course is built, in intro.md"
 
 
-def test_the_numbers_in_the_preface():
-    from warplab.hardware import specs
-
-    h100 = specs.get("h100-sxm")
-    a_line_a_second = 1_000_000 * 366 * 86_400  # multiplications written down in a million years
-    assert h100["peak_fp32"].si / 2 > a_line_a_second and h100["peak_bf16"].si / 2 > a_line_a_second
-    assert 270 < h100["peak_bf16"].si / h100["memory_bandwidth"].si < 300  # "almost three hundred"
-    assert round(h100["peak_fp32"].si / h100["memory_bandwidth"].si) == 20
-
-
 def test_a_letter_of_the_table_of_letters_has_one_meaning():
     text = (BOOK / "what-a-network-computes.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\$.+?\$) \| (.+) \|$", text, re.M)

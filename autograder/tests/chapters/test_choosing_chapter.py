@@ -364,6 +364,7 @@ def test_the_days_of_the_page():
     assert auto.p95() == pytest.approx(answer, rel=0.01) and drowned > 200 > 40 > surge > held > answer
 
 
+@pytest.mark.full
 def test_a_colder_start_makes_a_longer_queue_and_no_replica_a_faster_answer():
     runs = [day(cold=seconds) for seconds in (0, 180, 600)]
     assert runs[0][2] < runs[1][2] < runs[2][2]

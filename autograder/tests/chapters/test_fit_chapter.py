@@ -225,7 +225,7 @@ def test_the_calculator_computes_what_vram_does_and_can_be_used_from_the_keyboar
         page.close()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_experiments_step_as_they_say(monkeypatch):
     from warplab.evidence.experiments import checkpoints as fit
 

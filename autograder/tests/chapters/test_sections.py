@@ -31,20 +31,6 @@ def test_the_sections_under_the_title_get_their_heights_and_no_other(sections):
     assert told.replace(' style="--wide: 0px; --narrow: 0px"', "") == body
 
 
-def test_a_paragraph_is_as_tall_as_its_lines(sections):
-    text = "<p>" + "x" * 92 * 4 + "</p>"
-    # 4 lines of 27 pixels in a column of 92 letters, half a line and the gap of 20 behind them
-    assert sections.estimate(text, "wide") == round(4 * 27 + 13.5 + 20)
-    assert sections.estimate(text, "narrow") == round(92 * 4 / 43 * 27 + 13.5 + 20)
-
-
-def test_of_a_figure_the_drawing_that_the_column_shows_counts_no_wider_than_the_column(sections):
-    wide, narrow = '<svg class="wide" viewBox="0 0 1480 400">', '<svg class="narrow" viewBox="0 0 358 300">'
-    drawings = f"{wide}<path/></svg>{narrow}</svg>"
-    assert sections.estimate(drawings, "wide") == 200
-    assert sections.estimate(drawings, "narrow") == 300
-
-
 def test_what_is_folded_away_and_what_is_never_seen_takes_no_lines(sections):
     much = "x" * 9000
     hidden = f"<script>{much}</script><details><summary>Answer</summary>{much}</details>"

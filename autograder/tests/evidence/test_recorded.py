@@ -11,7 +11,7 @@ from warplab.evidence.record import Point
 from warplab.evidence.side_by_side import model
 from warplab.figures import taken as taken_module
 from warplab.figures.recorded import ASKED, FINDINGS, compared, finding
-from warplab.plots.measured import in_words, measured
+from warplab.plots.measured import measured
 
 
 def taken(name, *points, device=H200):
@@ -136,22 +136,6 @@ def test_two_cards_of_one_day_are_named_in_one_line():
     assert both.banners == [
         "recorded on NVIDIA A and NVIDIA H200, driver 570.1, 2026-11-21; not this machine",
     ]
-
-
-@pytest.mark.parametrize(
-    ("series", "words"),
-    [
-        ("reduce_atomic", "atomic sum"),
-        ("course: matmul_register_tiled", "register-tiled product"),
-        ("transpose_padded", "padded transpose"),
-        ("cuda: torch sum", "PyTorch sum"),
-        ("torch bf16", "PyTorch BF16"),
-        ("course: a_cluster_shares, release.cluster", "a cluster shares, release.cluster"),
-        ("cpu: copy", "cpu: copy"),
-    ],
-)
-def test_a_legend_has_the_text_s_words(series, words):
-    assert in_words(series) == words
 
 
 def test_where_no_record_follows_a_figure_says_not_recorded_yet(monkeypatch):

@@ -182,22 +182,20 @@ def test_133_blocks_on_132_sms_leave_a_wave_of_one():
     assert found(warplab.report(crowded[132, 64, 0, 120 * 1024], x)) == {}
 
 
-def test_within_one_wave_133_blocks_give_one_sm_twice_the_work_of_the_mean():
-    (one,) = warplab.report(add[133, 256], *vectors(3, 133)).findings
-    assert one.rule == "Tail Effect" and "some SMs get 2 and the mean is 1.01" in one.sentence
-    assert "1.98 times as long" in one.sentence  # 2 x 132 / 133
-
-
-def test_16_blocks_leave_most_sms_idle():
-    (one,) = warplab.report(add[16, 256], *vectors(3, 16)).findings
-    assert one.rule == "Small Grid" and "16 blocks and the device 132 SMs: at least 88%" in one.sentence
-
-
-def test_a_block_of_four_warps_on_each_sm_is_little_in_flight():
-    """132 x 4 warps of 132 x 64: 4 an SM, 6 %, while the occupancy of one block alone is no limit."""
-    report = warplab.report(add[132, 128], *np.ones((3, 132 * 128), f32))
+@pytest.mark.parametrize(
+    ("blocks", "threads", "rule", "told"),
+    [
+        # 2 x 132 / 133
+        (133, 256, "Tail Effect", ("some SMs get 2 and the mean is 1.01", "1.98 times as long")),
+        (16, 256, "Small Grid", ("16 blocks and the device 132 SMs: at least 88%",)),
+        # 132 x 4 warps of 132 x 64, while the occupancy of one block alone is no limit
+        (132, 128, "Few Warps", ("an SM 4 warps on average, 6% of what it holds",)),
+    ],
+)
+def test_a_grid_that_leaves_sms_without_work_is_told(blocks, threads, rule, told):
+    report = warplab.report(add[blocks, threads], *np.ones((3, blocks * threads), f32))
     (one,) = report.findings
-    assert one.rule == "Few Warps" and "an SM 4 warps on average, 6% of what it holds" in one.sentence
+    assert one.rule == rule and all(said in one.sentence for said in told)
     assert report.residency.occupancy == 1
 
 

@@ -105,43 +105,25 @@ def test_sectors_far_apart_are_drawn_without_what_lies_between():
 
 
 @pytest.mark.parametrize(
-    ("space", "offsets", "width", "told"),
+    ("space", "lanes_", "apart", "first", "width", "told"),
     [
-        ("global", [4 * lane for lane in range(32)], 4, "32 lanes read 4 sectors of x"),
-        ("global", [4 * lane + 4 for lane in range(32)], 4, "32 lanes read 5 sectors of x where 4 would do"),
-        ("global", [64] * 32, 4, "32 lanes read 1 sector of x"),  # one number for all
-        ("global", [64], 4, "1 lane reads 1 sector of x"),
-        ("global", [16 * lane for lane in range(32)], 16, "32 lanes read 16 sectors of x"),
-        ("shared", [4 * lane for lane in range(32)], 4, "32 lanes read x in 1 wavefront"),
-        (
-            "shared",
-            [132 * lane for lane in range(32)],
-            4,
-            "32 lanes read x in 1 wavefront",
-        ),  # rows of 33 words
-        (
-            "shared",
-            [128 * lane for lane in range(32)],
-            4,
-            "32 lanes read x in 32 wavefronts where 1 would do",
-        ),
-        ("shared", [128] * 32, 4, "32 lanes read x in 1 wavefront"),  # one word for all
-        ("shared", [8 * lane for lane in range(32)], 8, "32 lanes read x in 2 wavefronts"),
-        (
-            "shared",
-            [16 * lane for lane in range(20)],
-            4,
-            "20 lanes read x in 3 wavefronts where 1 would do",
-        ),  # 8 banks: 3, 3, 3, 3, 2 ...
+        ("global", 32, 4, 0, 4, "32 lanes read 4 sectors of x"),
+        ("global", 32, 4, 4, 4, "32 lanes read 5 sectors of x where 4 would do"),
+        ("global", 32, 0, 64, 4, "32 lanes read 1 sector of x"),  # one number for all
+        ("global", 1, 0, 64, 4, "1 lane reads 1 sector of x"),
+        ("global", 32, 16, 0, 16, "32 lanes read 16 sectors of x"),
+        ("shared", 32, 4, 0, 4, "32 lanes read x in 1 wavefront"),
+        ("shared", 32, 132, 0, 4, "32 lanes read x in 1 wavefront"),  # rows of 33 words
+        ("shared", 32, 128, 0, 4, "32 lanes read x in 32 wavefronts where 1 would do"),
+        ("shared", 32, 0, 128, 4, "32 lanes read x in 1 wavefront"),  # one word for all
+        ("shared", 32, 8, 0, 8, "32 lanes read x in 2 wavefronts"),
+        ("shared", 20, 16, 0, 4, "20 lanes read x in 3 wavefronts where 1 would do"),  # 8 banks: 3, 3, 3, ...
     ],
 )
-def test_the_finding_is_what_the_request_costs_and_what_would_do(space, offsets, width, told):
-    assert (
-        lanes.finding(
-            WarpRequest(1, space, "read", tuple(range(len(offsets))), tuple(offsets), width, "x"), "x"
-        )
-        == told
-    )
+def test_the_finding_is_what_the_request_costs_and_what_would_do(space, lanes_, apart, first, width, told):
+    offsets = tuple(first + apart * lane for lane in range(lanes_))
+    request = WarpRequest(1, space, "read", tuple(range(lanes_)), offsets, width, "x")
+    assert lanes.finding(request, "x") == told
 
 
 @cuda.jit

@@ -274,42 +274,20 @@ def test_what_a_device_has_is_told_whole():
     assert set(re.findall(r"`(\w+)`", said)) == has
 
 
+FILL = "@cuda.jit\ndef fill(x, out):\n    out[0] = x[0]\n\ndef scan(device, x, out):\n    "
+SHUFFLE = "@cuda.jit\ndef reduce_atomic(x, total):\n    total[0] = cuda.shfl_down_sync(x[0], 1)\n"
+
+
 @pytest.mark.parametrize(
     ("task", "source", "words"),
     [
         (
             "ps03/scan",
-            """
-            @cuda.jit
-            def fill(x, out):
-                out[0] = x[0]
-
-            def scan(device, x, out):
-                fill[1, 256](x, out)
-            """,
-            "`device.launch(kernel, grid, block, ...)` runs a kernel on it",
+            f"{FILL}fill[1, 256](x, out)",
+            "`device.launch(kernel, grid, block, ...)` runs a kernel",
         ),
-        (
-            "ps03/reduce_atomic",
-            """
-            @cuda.jit
-            def reduce_atomic(x, total):
-                total[0] = cuda.shfl_down_sync(x[0], 1)
-            """,
-            "the first is the mask of the lanes that take part",
-        ),
-        (
-            "ps03/scan",
-            """
-            @cuda.jit
-            def fill(x, out):
-                out[0] = x[0]
-
-            def scan(device, x, out):
-                device.launch(fill, 1, 256, x, [0])
-            """,
-            "argument number 2 is of type list",
-        ),
+        ("ps03/scan", f"{FILL}device.launch(fill, 1, 256, x, [0])", "argument number 2 is of type list"),
+        ("ps03/reduce_atomic", SHUFFLE, "the first is the mask of the lanes that take part"),
     ],
 )
 def test_what_is_missing_in_a_call_is_told(task, source, words):
