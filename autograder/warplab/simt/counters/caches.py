@@ -170,6 +170,7 @@ class CacheModel(Observer):
         return blocks_at_once
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Ask L1 for the sectors of a request; those that it misses, and all stores, are noted for L2."""
         if space != "global" or not group.size:
             return
         start = access.region.base + access.offset + offset

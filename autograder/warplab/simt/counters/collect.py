@@ -182,6 +182,9 @@ class Counters(Observer):
             e.divergent += int(np.count_nonzero((taken > 0) & (taken < size)))
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Count a request in the Traffic of its site and space. Sectors and wavefronts depend only on the
+        addresses modulo a period, so ``access.pattern`` keeps them for later requests by the same register.
+        """
         t = self.traffic.get((site, space))
         if t is None:
             if machine.program.sites[site].opcode == "wgmma":

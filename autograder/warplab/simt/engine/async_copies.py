@@ -74,6 +74,7 @@ class AsyncCopies(ChunkWatch):
                 self.finish(mine, committed)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Refuse a read of words that a copy may still write; a store to them ends the watch."""
         if space not in MEMORIES:
             return
         for word in words_of(group, access.offset + offset, width):

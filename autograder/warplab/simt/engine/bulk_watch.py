@@ -61,6 +61,7 @@ class BulkWatch(ChunkWatch):
                 self.reader[words[self.number[words] == UNTIL_PHASE - phase]] = NOBODY
 
     def left(self, machine, blocks):
+        """Refuse the end of blocks whose shared memory a copy may still read or write."""
         size = machine.shared_stride // WORD
         for block in blocks.tolist():
             own = np.arange(block * size, (block + 1) * size)
@@ -97,6 +98,7 @@ class BulkWatch(ChunkWatch):
         self.of_copy = False
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Refuse uses of words that a copy may still write, and stores to words that it may still read."""
         if space not in MEMORIES:
             return
         for word in words_of(group, access.offset + offset, width):

@@ -117,6 +117,7 @@ def malloc(memory, group, site, size):
 
 
 def free(memory, group, site, pointer):
+    """``free``: the region of a ``malloc`` is unmapped when the parts of all its lanes are freed."""
     for base, count in zip(*np.unique(np.broadcast_to(pointer, (group.size,)), return_counts=True)):
         region = memory.space.find(int(base))
         if region is not None and region.base in memory.space.heap:

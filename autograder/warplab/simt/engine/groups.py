@@ -27,6 +27,7 @@ class Group:
         return self.lanes.size
 
     def special(self, name: str) -> np.ndarray:
+        """A special register for the lanes of the group; one element if all have the same value."""
         v = self._special.get(name)
         if v is None:
             v = self.machine.special(name)

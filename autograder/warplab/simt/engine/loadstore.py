@@ -167,6 +167,7 @@ class LoadStoreUnit:
         return view[index] if count == 1 else [view[index + i] for i in range(count)]
 
     def store(self, group, site, space, address, offset, dtype, values):
+        """Store neighbouring elements a lane: ``values`` is a tuple of arrays, the elements in order."""
         width = np.dtype(dtype).itemsize
         given = values
         if Tainted in map(type, values):

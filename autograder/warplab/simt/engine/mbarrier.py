@@ -202,6 +202,7 @@ class _Use:
 
 
 def init(memory, group, site, space, base, offset, count):
+    """``mbarrier.init``: phase 0 begins. Raises BarrierMisuse for a bad count or a second initialisation."""
     use = _use(memory, group, site, space, base, offset)
     found, words = use.found, use.words
     count = np.broadcast_to(count, words.shape).astype(np.int64)

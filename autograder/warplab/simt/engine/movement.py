@@ -17,6 +17,7 @@ def space_of(instr) -> str:
 
 
 def mov(code, instr):
+    """``mov``, also from a register to the parts of a vector or back."""
     d, a = instr.operands
     dtype = dtype_of(instr.mods)
     if isinstance(d, Vec):  # unpack: mov.b64 {%r1, %r2}, %rd1
@@ -52,6 +53,7 @@ def cvta(code, instr):
 
 
 def load(code, instr):
+    """``ld`` and ``ldu``, of one register or a vector of them, in every state space."""
     dtype = dtype_of(instr.mods)
     d, address, *_ = instr.operands  # a third operand is a cache policy
     targets = d.items if isinstance(d, Vec) else (d,)
@@ -78,6 +80,7 @@ def load(code, instr):
 
 
 def store(code, instr):
+    """``st`` and ``st.async``, of one register or a vector of them."""
     dtype = dtype_of(instr.mods)
     address, value, *_ = instr.operands
     space = space_of(instr)

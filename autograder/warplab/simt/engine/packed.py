@@ -61,6 +61,9 @@ def video(code, instr):
 
 
 def in_parts(a, b, c, name: str, width: int, a_sign: str, b_sign: str, clamp: str | None):
+    """A video instruction on parts of ``width`` bytes. ``c``: the sum of the results is added to it (None:
+    no sum); ``clamp``: "i" or "u", the kind of integer to clamp to.
+    """
     x, y = np.broadcast_arrays(
         _parts(a, f"{a_sign}{width}").astype("i8"), _parts(b, f"{b_sign}{width}").astype("i8")
     )

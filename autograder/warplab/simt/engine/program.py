@@ -112,26 +112,22 @@ class Program:
                 if v.size == 0:
                     self.dynamic_symbols.append(v.name)
                     continue
-                self.shared_static = -(-self.shared_static // v.align) * v.align
+                self.shared_static = _up(self.shared_static, v.align)
                 symbols[v.name] = self.shared_static
                 self.shared_arrays.append(shared_array(v.name, self.shared_static, v.size))
                 self.shared_static += v.size
             elif v.space == "local" and v.name in self.function.framed:
                 framed.append(v)
             elif v.space == "local":
-                self.local_size = -(-self.local_size // v.align) * v.align
+                self.local_size = _up(self.local_size, v.align)
                 symbols[v.name] = self.local_size
                 self.local_size += v.size
             elif v.space in ("global", "const") and v.linkage != "extern":  # an extern one is defined nowhere
-                region = shared.get((v.name, v.size, v.data))
-                if region is None or self._holds_functions(v):
-                    data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
-                    region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
-                    region.unset = v.space == "const" and v.data is None
-                    shared[v.name, v.size, v.data] = region
+                if (v.name, v.size, v.data) not in shared or self._holds_functions(v):
+                    shared[v.name, v.size, v.data] = _mapped(v, space)
                     fresh.append(v)
+                region = self.globals[v.name] = shared[v.name, v.size, v.data]
                 self.regions.append(region)
-                self.globals[v.name] = region
                 symbols[v.name] = region.base
         if self.dynamic_symbols:
             self.shared_static = _up(self.shared_static, max(16, *(v.align for v in variables if not v.size)))
@@ -140,13 +136,13 @@ class Program:
                 symbols[name] = self.shared_static
                 if name in named or not named:  # names that only other kernels of the source use are left out
                     self.shared_arrays.append(shared_array(name, self.shared_static, 0))
-        self.local_size = -(-self.local_size // 16) * 16
+        self.local_size = _up(self.local_size, 16)
         self.frame_size = 0  # bytes of local memory that each call of a recursive function takes
         for v in framed:
-            self.frame_size = -(-self.frame_size // v.align) * v.align
+            self.frame_size = _up(self.frame_size, v.align)
             symbols[v.name] = self.local_size + self.frame_size
             self.frame_size += v.size
-        self.frame_size = -(-self.frame_size // 16) * 16
+        self.frame_size = _up(self.frame_size, 16)
         self.local_size += MAX_CALLS * self.frame_size
         for v in fresh:
             for address in v.addresses:
@@ -277,6 +273,7 @@ class Program:
         return kind(message, kernel=self.name, where=self.line_of_site(site), hint=hint, acts=acts)
 
     def unsupported_register(self, name: str) -> UnsupportedInstruction:
+        """Make the error for a special register that the engine does not have, with what to use instead."""
         readers = [i for i in self.instrs if f"%{name}" in registers_read(i, INSTRUCTIONS)]
         why, hint = "", "SM numbers have no meaning on the engine: run on a CUDA GPU"
         if name.startswith("reserved_smem"):
@@ -294,6 +291,14 @@ class Program:
             where=self.place(readers[0]) if readers else "",
             hint=hint,
         )
+
+
+def _mapped(v: Variable, space: AddressSpace) -> Region:
+    """A new region for a global or constant variable, with its initial contents."""
+    data = np.frombuffer(bytearray(v.data or bytes(max(v.size, 1))), np.uint8)
+    region = space.add(data, f"{v.space} variable {v.name}", writable=v.space == "global")
+    region.unset = v.space == "const" and v.data is None
+    return region
 
 
 def _up(size: int, to: int) -> int:

@@ -40,6 +40,7 @@ class Tainted(WrappedArray):
         return Tainted(now, origins, self.check) if origins.any() else now
 
     def call(self, function, args, settings):
+        """A NumPy function of tainted arrays; ``np.where`` and functions in DECIDES may drop a taint."""
         now = function(*plain(args), **settings)
         if function is np.where:
             return self.of(now, self._chosen(*args))
@@ -61,6 +62,9 @@ class Tainted(WrappedArray):
         return np.maximum(left, np.where(decides(plain(a)) & (of_a == 0), 0, of_b))
 
     def through(self, function, args):
+        """A function of the engine: those that mix lanes taint whole warps, others with memory refuse tainted
+        arguments, and the rest are elementwise.
+        """
         first = args[0]
         if isinstance(first, WarpTable):
             return self.of(function(*plain(args)), of_warp(first, origins_of(args)))

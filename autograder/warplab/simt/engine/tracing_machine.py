@@ -47,6 +47,7 @@ class TracingMemory(LoadStoreUnit):
         self.sources: dict[str, frozenset[Parameter] | None] = dict.fromkeys(OWN, frozenset())
 
     def param(self, name, offset, dtype):
+        """A parameter: a Pointer into a region, a Traced float, or a constant of the kind."""
         now = super().param(name, offset, dtype)
         parameter = (name, offset, now.itemsize)
         if parameter in self.kind.numbers:

@@ -129,6 +129,7 @@ class Translator:
         return form.handler
 
     def unsupported(self, instr: Instr, why: str = "") -> UnsupportedInstruction:
+        """Make the error for an instruction that the engine does not execute, for the caller to raise."""
         name = ".".join((instr.opcode, *instr.mods))
         reason = f" ({why})" if why else ""
         return UnsupportedInstruction(

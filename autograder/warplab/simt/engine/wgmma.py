@@ -243,6 +243,7 @@ class Products(ChunkWatch):
         return done
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Refuse a write to shared memory that a product may still read."""
         if space != "shared" or what == "read" or not self.reading:
             return
         first = np.broadcast_to(access.offset + offset, (group.size,))

@@ -415,6 +415,7 @@ def _check_arguments(dispatcher, args) -> None:
 
 
 def check_tensors(dispatcher, args) -> None:
+    """Raise InvalidLaunch for a tensor among the arguments that numba does not take."""
     for number, value in enumerate(args):
         if not is_tensor(value):
             continue

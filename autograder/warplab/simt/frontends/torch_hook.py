@@ -174,6 +174,7 @@ class _WhenImported(MetaPathFinder):
         self.name, self.prepare = name, prepare
 
     def find_spec(self, fullname, path=None, target=None):
+        """The usual spec of the awaited module, whose loader also prepares it; None for other modules."""
         spec = PathFinder.find_spec(fullname, path, target) if fullname == self.name else None
         if spec is not None and spec.loader is not None:
             plain = spec.loader.exec_module

@@ -61,6 +61,8 @@ def _parts(value, offset: int, kind: str):
 
 
 class _Copier:
+    """Copies the bodies of a kernel and of the functions that it calls into the function ``out``."""
+
     def __init__(self, module: Module, out: Function):
         self.module, self.out, self.calls, self.suffix = module, out, 0, ""
         self.inside: list[str] = []  # functions being copied: a call of one of them is recursive

@@ -202,6 +202,7 @@ class Races(Observer):
         return lanes + machine.first_block * machine.launch.threads
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Tell the clocks of the access (its fence, its flag, its visit), and check it in shadow memory."""
         if space == "local":
             return
         clocks = self.clocks
@@ -325,6 +326,7 @@ class Shadow:
         self.has_log = True  # no shadow memory yet
 
     def add(self, touch: Touch) -> None:
+        """Check a request against earlier ones, by the list while that is enough, else by shadow memory."""
         if self.has_log:
             if self._is_harmless(touch):
                 return

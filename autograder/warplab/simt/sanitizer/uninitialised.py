@@ -54,6 +54,10 @@ class InitialisationCheck(Observer):
         self._forget()
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
+        """Mark written cells; at a read of uninitialised ones return the arguments of ``taint.loaded``.
+
+        Raises UninitialisedRead if a tainted value is stored to global memory, or if the read is an error.
+        """
         self.machine, held = machine, machine.memory.stored_origins
         if space == "cluster":
             space = "shared"  # of another block
@@ -94,6 +98,7 @@ class InitialisationCheck(Observer):
         return Tainted(plain(got), np.where(fresh, fresh, origins_of([got])), self)
 
     def printed(self, machine, lane, site, address, taken):
+        """Raise UninitialisedRead if a printed argument, which printf reads in local memory, is tainted."""
         stored = self.stored.get("local")
         space, within = resolve(np.array([address], np.uint64))
         if stored is None or space != "local":
