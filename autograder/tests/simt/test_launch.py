@@ -1,5 +1,7 @@
 """A launch runs under one context: its target's limits, its own observers, its own sample of blocks."""
 
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -98,3 +100,40 @@ def test_a_limit_that_lets_one_block_run_at_a_time_changes_no_result(monkeypatch
     np.testing.assert_array_equal(
         together.reshape(5, 32), (own + np.where(np.arange(32) % 2, np.float32(1), own))[:, ::-1]
     )
+
+
+WALK = """
+import sys
+import numpy as np
+import warplab
+from numba import cuda
+
+@cuda.jit
+def double(x):
+    i = cuda.grid(1)
+    if i < x.size:
+        x[i] *= 2
+
+def passed(launch):
+    files, importing = set(), 0
+    def note(frame, event, _):
+        nonlocal importing
+        if frame.f_code.co_name == "_find_and_load":
+            importing += {"call": 1, "return": -1}.get(event, 0)
+        elif event == "call" and not importing and "/warplab/" in frame.f_code.co_filename:
+            files.add(frame.f_code.co_filename)
+    sys.setprofile(note)
+    launch()
+    sys.setprofile(None)
+    return len(files)
+
+launch = lambda: double[2, 32](np.ones(64, np.float32))
+print(passed(launch), passed(launch))
+"""
+
+
+def test_a_kernel_of_three_lines_passes_few_files():
+    """What is passed for nothing makes the way of a kernel (ARCHITECTURE.md) hard to explain."""
+    done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, timeout=120)
+    first, second = map(int, done.stdout.split())
+    assert 20 < first <= 31 and 10 < second <= 17, done.stderr

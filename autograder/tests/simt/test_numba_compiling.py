@@ -10,6 +10,7 @@ import pytest
 from numba import cuda
 from numba.cuda import types
 
+from warplab.hardware.target import Target
 from warplab.simt.frontends import numba_hook
 
 KERNELS = """
@@ -163,3 +164,13 @@ def test_what_compilations_leave_behind_is_looked_through_when_there_is_much_of_
     assert 2 not in collections(types.int16)
     monkeypatch.setattr(numba_hook, "MANY_OBJECTS", 0)
     assert 2 in collections(types.uint16)
+
+
+@pytest.mark.parametrize("arch, target", [("sm_89", "sm_89"), ("sm_90", "sm_90a")])
+def test_from_hopper_on_numba_gets_the_instructions_of_that_architecture_alone(arch, target):
+    @cuda.jit
+    def kernel(x):
+        x[0] = 1
+
+    compiled = numba_hook.compiled_for(kernel, (np.zeros(1),))
+    assert f".target {target}" in numba_hook.ptx_of(compiled, Target.of(arch))[0]

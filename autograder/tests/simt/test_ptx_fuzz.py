@@ -94,7 +94,7 @@ def run(program: Program, kept: bool = False) -> bool:
     if not kept:
         return True
     alike = repeats.Repeats(made)
-    alike.launches, alike.most_contents = repeats.FULL_RUNS, sys.maxsize
+    alike.most_contents = sys.maxsize
     own, replays = given.copy(), 0
     for again in range(12):
         trace[:], scratch[:] = 0, 0

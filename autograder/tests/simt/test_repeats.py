@@ -152,7 +152,7 @@ def test_traces_make_room_when_none_was_replayed_for_long(replays, monkeypatch):
     monkeypatch.setattr(repeats, "MOST_BYTES", alike.bytes)
     launch_sizes(kernel, [2, 2, 2])
     assert not replays
-    launch_sizes(kernel, [2] * 10)
+    launch_sizes(kernel, [2] * 11)
     assert len(replays) > 2
 
 

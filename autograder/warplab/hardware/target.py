@@ -49,11 +49,6 @@ class Target:
         number = int(arch.removeprefix("sm_").rstrip("af"))
         return Target(arch, divmod(number, 10), _limits(spec), gpu or spec.short)
 
-    @property
-    def numba_capability(self) -> tuple[int, int, str]:
-        """The capability for numba's compiler: from 9.0 on with "a", for instructions of this one only."""
-        return (*self.capability, "a" if self.capability >= (9, 0) else "")
-
 
 def _limits(spec: specs.Spec) -> LaunchLimits:
     def whole(name: str) -> int:

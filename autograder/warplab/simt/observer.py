@@ -25,10 +25,11 @@ class Observer:
     ``visited``: lanes access shared memory of other blocks of their cluster. ``left``: the last threads of
     ``blocks`` leave; told only of kernels with clusters or asynchronous copies.
     ``done``: a chunk of thread blocks has ended.
+    ``blocks_at_once``: how many thread blocks should run together, asked before the first one runs of those
+    observers that override it.
     """
 
-    def blocks_at_once(self, machine) -> int | None:
-        """How many thread blocks should run together; None: no wish. Asked before the first block runs."""
+    def blocks_at_once(self, machine) -> int: ...
 
     def executed(self, machine, group, block): ...
 

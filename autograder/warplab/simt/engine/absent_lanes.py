@@ -45,7 +45,7 @@ class AbsentLanes:
         self.machine = machine
         # by site: for each absent lane, a lane that named it (-1 for lanes not absent), and that lane's mask
         self.of_site: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        self.any_absent, self.changes, self.looked = False, 0, 0
+        self.changes = self.looked = 0
 
     def add(self, group, mask: np.ndarray, site: int) -> None:
         """``group`` executes a warp-wide exchange whose member ``mask`` names lanes that are not in the
@@ -59,7 +59,7 @@ class AbsentLanes:
         here, away = here[new][::-1], away[new][::-1]  # the first lane that names one overwrites the others
         if away.size:
             came[away], masks[away] = group.lanes[here], named[here]
-            self.any_absent, self.changes = True, self.changes + 1
+            self.changes += 1
             self.of_site[site] = came, masks
 
     def outside(self, group, mask: np.ndarray, site, instr) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from warplab.simt.engine.rounding import direction_of
 from warplab.simt.ptx.ptx_types import dtype_of, unsigned
 
 
@@ -22,6 +21,11 @@ def finished(instr, expression: str) -> str:
 def flushed(instr, expression: str) -> str:
     """The expression of a float operand, with subnormals flushed if the instruction has ``.ftz``."""
     return f"numeric.flush({expression})" if "ftz" in instr.mods else expression
+
+
+def direction_of(instr) -> str | None:
+    """The direction in which an instruction rounds: "rz", "rm" or "rp"; None for to nearest."""
+    return next((mod for mod in instr.mods if mod in ("rz", "rm", "rp")), None)
 
 
 def places_in(template: str) -> int:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from warplab.simt.engine.arithmetic import extremum
+from warplab.simt.engine.arithmetic import direction_of, extremum
 from warplab.simt.engine.numeric import float_to_float
-from warplab.simt.engine.rounding import direction_of
 from warplab.simt.ptx.ptx_types import HALVES, TYPES, last_type, types_named
 
 U2, U4, F2, F4, F8 = (np.dtype(d) for d in ("u2", "u4", "f2", "f4", "f8"))

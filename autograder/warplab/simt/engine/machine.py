@@ -137,7 +137,7 @@ class Machine:
         Raises LaunchError subclasses for the faults of memory, barriers and progress.
         """
         threads, local = self.launch.threads, self.program.local_size
-        wanted = [n for o in self.observers if (n := o.blocks_at_once(self)) is not None]
+        wanted = [o.blocks_at_once(self) for o in self._told("blocks_at_once")]
         fit = (
             min(wanted, default=CHUNK_LANES // threads),
             CHUNK_SHARED // max(1, self.shared_stride),
@@ -228,8 +228,13 @@ class Machine:
             return np.zeros(1)
         raise self.program.unsupported_register(name)
 
+    def _told(self, event: str) -> list[Observer]:
+        """The observers that override an event: of one that is frequent, the others are not told."""
+        return [o for o in self.observers if getattr(type(o), event) is not getattr(Observer, event)]
+
     def _run_chunk(self) -> None:
         self.depth, self.called, self.frame = 0, 0, np.zeros(1, np.uint64)
+        self.of_blocks, self.of_branches = self._told("executed"), self._told("branched")
         try:
             self._run(0, Group(self, self.all_lanes, {}, True))
         except OutOfTime as stop:
@@ -263,7 +268,6 @@ class Machine:
         blocks, functions = self.program.blocks, self.program.functions
         schedule = Schedule(self, first, start)
         steps = 0
-        of_blocks = [o for o in self.observers if type(o).executed is not Observer.executed]
         while schedule:
             index, groups = schedule.next()
             group = groups[0] if len(groups) == 1 else self._merge(groups, blocks[index].live_in)
@@ -277,12 +281,12 @@ class Machine:
                 guard = functions[index](self.memory, group, group.regs)
                 if isinstance(guard, WrappedArray):
                     guard = guard.decides(group, block)
-                if self.absent.any_absent:
+                if self.absent.changes:
                     self.absent.check(index, group, schedule.standing)
                 if self.yields:
                     schedule.yield_turn()
                     self.yields = False
-                for o in of_blocks:
+                for o in self.of_blocks:
                     o.executed(self, group, block)
                 if block.end == "fall":
                     index = block.next
@@ -307,7 +311,7 @@ class Machine:
             goes = taken == group.size
         else:
             uniform, goes = True, bool(guard[0])
-        for o in self.observers:
+        for o in self.of_branches:
             o.branched(self, group, block, guard, uniform)
         if uniform:
             return block.target if goes else block.next

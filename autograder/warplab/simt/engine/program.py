@@ -58,12 +58,14 @@ class Program:
         variables: dict[tuple, Region] | None = None,
     ):
         self.ptx, self.entry, self.name = ptx, entry, name
-        self.module: Module = link([parse(text) for text in (ptx, *linked)])
+        modules = [parse(text) for text in (ptx, *linked)]
+        self.module: Module = link(modules) if linked else modules[0]
         if entry not in self.module.functions:
             known = ", ".join(self.module.functions) or "none"
             raise InvalidLaunch(f"the compiled module has no kernel {entry!r}; it has {known}")
+        fn = self.module.functions[entry]
         try:
-            fn = inline_calls(self.module, self.module.functions[entry])
+            fn = inline_calls(self.module, fn) if "call" in fn.opcodes else fn
         except CannotInline as error:
             instr = error.instr
             raise UnsupportedInstruction(
@@ -74,6 +76,7 @@ class Program:
             ) from None
         self.function = fn
         self.max_threads = fn.max_threads
+        self.parameters = {p.name: p.size for p in fn.params}
         self.symbols = symbols = self._lay_out(space, {} if variables is None else variables)
         self.blocks = split(fn, INSTRUCTIONS)
         self.routines = {b.routine: b.index for b in self.blocks if b.routine}
@@ -89,7 +92,9 @@ class Program:
             b.end == "barrier" and b.branch is not None and "grid" in b.branch.mods for b in self.blocks
         ) or any(uses_grid_barrier(i.text) for i in self.instrs)
         self.functions, self.sites = translate(fn, self.blocks, symbols, name, self.place)
+        self.launches = 0  # without observers of the caller's
         self.repeats: Any = None  # traces of its launches: see ``engine.repeats``
+        self.checked: tuple | None = None  # the configuration that was last checked against a Target's limits
         self.key = hashlib.sha256(ptx.encode()).hexdigest()
 
     def _lay_out(self, space: AddressSpace, shared: dict[tuple, Region]) -> dict[str, int]:

@@ -49,10 +49,7 @@ class Repeats:
     """The launches of one program, by kind."""
 
     def __init__(self, program: Program):
-        self.program, self.launches = program, 0
-        self.names = [p.name for p in program.function.params]
-        self.sizes = [p.size for p in program.function.params]
-        self.checked: tuple | None = None  # the configuration that was last checked against a Target's limits
+        self.program = program
         self.most_contents = MOST_CONTENTS
         self.contents: set[Parameter] = set()  # pointers to arrays on which addresses or branches depend
         self.forget()
@@ -60,7 +57,7 @@ class Repeats:
     def forget(self) -> None:
         self.seen: set[int] = set()  # hashes of the keys of kinds that have been launched
         self.kept: dict[tuple, KeptLaunch | None] = {}  # by key; None for kinds that run in full
-        self.bytes, self.last_replay = 0, self.launches
+        self.bytes, self.last_replay = 0, self.program.launches
 
     @cached_property
     def parameters(self) -> dict[Parameter, bool]:
@@ -77,9 +74,8 @@ class Repeats:
         return found
 
     def kind_of(self, launch: Launch, space: AddressSpace) -> LaunchKind | None:
-        """The kind of a launch; None for a program's first launches, and if it cannot be traced."""
-        self.launches += 1
-        if self.launches <= FULL_RUNS or not self.parameters:
+        """The kind of a launch; None if it cannot be traced."""
+        if not self.parameters:
             return None
         kind = LaunchKind(self, launch, space)
         return kind if kind.identify() else None
@@ -90,7 +86,7 @@ class Repeats:
         """
         if key in self.kept:
             return False
-        if self.launches - self.last_replay > IDLE:
+        if self.program.launches - self.last_replay > IDLE:
             self.forget()
         if len(self.seen) == IDLE:
             self.seen.clear()
@@ -166,7 +162,7 @@ class LaunchKind:
         if kept is None or self._changes_contents(kept.written):
             return False
         if kept.replay(self.regions, self.launch.params):
-            kept.replays, repeats.last_replay = kept.replays + 1, repeats.launches
+            kept.replays, repeats.last_replay = kept.replays + 1, repeats.program.launches
             return True
         if kept.replays < 2:  # its branches seem to go another way each time
             repeats.kept[self.key] = None

@@ -15,13 +15,6 @@ import numpy as np
 
 from warplab.simt.engine.numeric import float_to_float, fma, of_integer, to_odd, two_sum
 
-DIRECTIONS = ("rz", "rm", "rp")
-
-
-def direction_of(instr) -> str | None:
-    """The direction in which an instruction rounds, None for to nearest."""
-    return next((mod for mod in instr.mods if mod in DIRECTIONS), None)
-
 
 def compute(name: str, direction: str, dtype: str, *operands):
     """``name`` of float32 (dtype "f4") or float64 ("f8") operands, rounded in a direction."""

@@ -26,10 +26,10 @@ def warps_needed(blocks: list[BasicBlock]) -> list[int]:
     """How many whole warps each basic block needs: 4 if it has a ``wgmma``, 1 if it has a warp-wide exchange
     whose member mask is always all ones, else 0.
     """
-    instrs = [i for block in blocks for i in block.instrs]
+    masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
+    instrs = [i for block in blocks for i in block.instrs] if any(masks) else []
     others = {name for i in instrs if not _is_all(i) for name in registers_written(i, INSTRUCTIONS)}
     whole = {i.operands[0].name for i in instrs if _is_all(i)} - others
-    masks = [[i.operands[-1] for i in block.instrs if i.opcode in WARP_WIDE] for block in blocks]
     needs = [any(m.name in whole if isinstance(m, Reg) else is_full(m) for m in found) for found in masks]
     return [4 if any(i.opcode == "wgmma" for i in b.instrs) else int(n) for b, n in zip(blocks, needs)]
 

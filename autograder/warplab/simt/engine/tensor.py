@@ -20,9 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from warplab.simt.engine.arithmetic import direction_of
 from warplab.simt.engine.fp16 import open_
 from warplab.simt.engine.loadstore import SeveralPlaces
-from warplab.simt.engine.rounding import direction_of
 from warplab.simt.errors import UnsupportedInstruction, WarpWide
 from warplab.simt.ptx.parser import Instr, Vec
 from warplab.simt.ptx.ptx_types import TYPES

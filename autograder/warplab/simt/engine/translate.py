@@ -78,7 +78,7 @@ class Translator:
 
     def __init__(self, fn: Function, symbols: dict[str, int], kernel: str, place_of: Callable[[Instr], str]):
         self.fn, self.symbols, self.kernel, self.place_of = fn, symbols, kernel, place_of
-        self.of_products = wgmma.registers_of(fn)
+        self.of_products = wgmma.registers_of(fn) if "wgmma" in fn.opcodes else frozenset()
         self.constants: dict[str, object] = {}
         # whether blocks may reach each other's shared memory
         self.in_clusters = any(isinstance(i, Instr) and _is_of_clusters(i) for i in fn.body)

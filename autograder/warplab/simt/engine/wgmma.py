@@ -85,8 +85,6 @@ def operand_bytes(instr: Instr) -> int:
 def registers_of(fn: Function) -> frozenset[str]:
     """The registers of a function that hold D or A of a product, also through copies."""
     body = [item for item in fn.body if isinstance(item, Instr)]
-    if not any(i.opcode == "wgmma" for i in body):
-        return frozenset()
     copies = [{o.name for o in i.operands if isinstance(o, Reg)} for i in body if _copies(i)]
     products = [
         {o.name for o in leaves(*i.operands[:2]) if isinstance(o, Reg)} for i in body if _multiplies(i)

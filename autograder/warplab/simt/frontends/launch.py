@@ -9,10 +9,10 @@ from math import prod
 import numpy as np
 
 from warplab.hardware.target import LaunchLimits, Target
+from warplab.simt.engine import repeats
 from warplab.simt.engine.address_space import AddressSpace, Region
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
-from warplab.simt.engine.repeats import Repeats, depend_on_values
 from warplab.simt.errors import BarrierWarning, InvalidLaunch
 from warplab.simt.sanitizer.constants import UnsetConstant, UnsetConstants
 from warplab.simt.sanitizer.races import GlobalConflict, Races
@@ -79,33 +79,32 @@ def run(
     """
     try:
         grid, block = _three(grid), _three(block)
-        repeats, configuration = _repeats_of(program), (grid, block, dynamic_shared, cluster)
+        configuration = grid, block, dynamic_shared, cluster, context.target
         clustered, size = cluster_of(program, grid, cluster, context.target)
-        if repeats.checked != (configuration, context.target):
+        if program.checked != configuration:
             check_limits(program, grid, block, dynamic_shared, context.target.limits)
-            repeats.checked = configuration, context.target
-        params = dict(zip(repeats.names, values, strict=True))
-        if [*map(len, values)] != repeats.sizes:
-            params = {
-                name: params[name].ljust(size, b"\0") for name, size in zip(repeats.names, repeats.sizes)
-            }
+            program.checked = configuration
+        params = dict(zip(program.parameters, values, strict=True))
+        if [*map(len, values)] != [*program.parameters.values()]:
+            params = {name: params[name].ljust(size, b"\0") for name, size in program.parameters.items()}
         launch = Launch(grid, block, dynamic_shared, params, size, clustered)
-        reads_constants = UnsetConstants.can_be_read(program)
-        watched = clustered or context.observers or context.sample is not None or reads_constants
-        kind = None if watched else repeats.kind_of(launch, space)
+        unset = [UnsetConstants()] if any(region.unset for region in program.regions) else []
+        watched = clustered or context.observers or context.sample is not None or unset
+        program.launches += not watched
+        comes_again = not watched and program.launches > repeats.FULL_RUNS
+        kind = _repeats_of(program).kind_of(launch, space) if comes_again else None
         if kind is not None and kind.replay():
             return Machine(program, space, launch)
         machine = Machine(program, space, launch, context.observers, context.sample)
-        constants = UnsetConstants()
         traced = kind is not None and kind.trace()
         unwritten, races = InitialisationCheck(), Races(context.replicas)
-        machine.observers[:0] = [unwritten, races]
-        if reads_constants:
-            machine.observers.append(constants)
+        machine.observers = [unwritten, races, *machine.observers, *unset]
         machine.run()
         if traced and kind is not None:
             values_mattered = races.values_mattered or bool(machine.sync_warnings)
-            kind.keep(checks_hold=not (values_mattered or depend_on_values(program, unwritten.deciders)))
+            kind.keep(
+                checks_hold=not (values_mattered or repeats.depend_on_values(program, unwritten.deciders))
+            )
     finally:
         for region in regions:
             space.remove(region)
@@ -114,7 +113,7 @@ def run(
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     for text, file, line in machine.sync_warnings.values():
         warnings.warn_explicit(text, BarrierWarning, file, line, registry=_warned)
-    for text, file, line in constants.texts(program):
+    for text, file, line in (told for constants in unset for told in constants.texts(program)):
         warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
     return machine
 
@@ -169,9 +168,9 @@ def cluster_of(
     return True, size
 
 
-def _repeats_of(program: Program) -> Repeats:
+def _repeats_of(program: Program) -> repeats.Repeats:
     if program.repeats is None:
-        program.repeats = Repeats(program)
+        program.repeats = repeats.Repeats(program)
     return program.repeats
 
 

@@ -139,7 +139,8 @@ def _program_of(library, target: Target) -> Program:
 
 def _ptx_of_library(library, target: Target) -> tuple[str, ...]:
     """The PTX modules of a code library and of linked files; the first has the entry."""
-    capability = target.numba_capability
+    # from 9.0 on with "a": with instructions of this capability only
+    capability = (*target.capability, "a" if target.capability >= (9, 0) else "")
     modules = library.get_asm_strs(cc=capability)  # several if the kernel is compiled for debugging
     first = next((m for m in modules if ".entry " in m), modules[0])
     folders = tuple(filter(None, (config.CUDA_NVRTC_EXTRA_SEARCH_PATHS or "").split(":")))

@@ -41,12 +41,10 @@ class CannotInline(Exception):
 
 
 def inline_calls(module: Module, entry: Function) -> Function:
-    """A copy of ``entry`` without call instructions; ``entry`` itself if it has none.
+    """A copy of ``entry`` without call instructions.
 
     Raises CannotInline, which names the call, for functions that have no body and are not in EXTERNAL.
     """
-    if not any(isinstance(i, Instr) and i.opcode == "call" for i in entry.body):
-        return entry
     out = replace(entry, regs=dict(entry.regs), variables=list(entry.variables), body=[], routines={})
     copier = _Copier(module, out)
     copier.copy(entry, suffix="", arguments={}, result="", depth=0)

@@ -14,8 +14,6 @@ def link(modules: list[Module]) -> Module:
     A module's private names (without a linkage directive) get a suffix where they clash. File numbers are
     shifted, so that line numbers keep their files.
     """
-    if len(modules) == 1:
-        return modules[0]
     out = Module(modules[0].version, modules[0].target, {}, [], {})
     defined: dict[str, str] = {}
     wanted = []

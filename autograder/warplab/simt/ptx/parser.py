@@ -10,6 +10,7 @@ import re
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -131,6 +132,11 @@ class Function:
     routines: dict[str, tuple] = field(default_factory=dict)
     # local variables of recursive functions: each call has its own copy
     framed: frozenset[str] = frozenset()
+
+    @cached_property
+    def opcodes(self) -> frozenset[str]:
+        """Those of its whole body: not asked before that is complete."""
+        return frozenset(item.opcode for item in self.body if isinstance(item, Instr))
 
 
 @dataclass

@@ -10,15 +10,12 @@ class UnsetConstant(UserWarning):
 
 
 class UnsetConstants(Observer):
-    """Observer of such reads. ``read``: for each variable, the site of its first load."""
+    """Observer of such reads, for programs with unset constants. ``read``: of each variable the site of its
+    first load.
+    """
 
     def __init__(self):
         self.read: dict[str, int] = {}
-
-    @staticmethod
-    def can_be_read(program) -> bool:
-        """Whether the program has unset constants: most have none, and then no such observer is needed."""
-        return any(region.unset for region in program.regions)
 
     def accessed(self, machine, group, site, access, offset, width, space, what, values):
         if space == "global" and access.region.unset:

@@ -71,16 +71,15 @@ def _found(name: str) -> pathfinder.LoadedDL:
     try:
         return _find(name)
     except pathfinder.DynamicLibNotFoundError:
-        if name != "nvrtc":
-            raise
-        return _find("nvvm")
+        return _find("nvvm" if name == "nvrtc" else name)
 
 
 @functools.cache
 def _supported_architectures() -> tuple[Any, list[int]]:
-    if packages.missing("cuda"):
+    try:
+        return _ask_nvrtc()
+    except pathfinder.DynamicLibNotFoundError:
         return nvrtc.nvrtcResult.NVRTC_SUCCESS, list(ARCHITECTURES)
-    return _ask_nvrtc()
 
 
 pathfinder.load_nvidia_dynamic_lib, nvrtc.nvrtcGetSupportedArchs = _found, _supported_architectures
