@@ -94,10 +94,16 @@ def test_every_kernel_has_the_ptx_that_numba_alone_makes(compared):
     assert ours == plain
 
 
-NESTED = """
+HOST_FIRST = """
+import math
+import random
 import warplab
+import numba
 import numpy as np
-from numba import njit, prange
+from numba import cuda, njit, prange
+from numba.extending import register_jitable
+from warplab.simt.frontends.numba_words import does_not_compile
+
 
 @njit(parallel=True)
 def add(a, out):
@@ -105,18 +111,41 @@ def add(a, out):
         for j in prange(a.shape[1]):
             out[i, j] = a[i, j] + 1 if a[i, j] > 2 else -a[i, j]
 
+
+@register_jitable
+def own(x):
+    return x + 3
+
+
+def told(kernel):
+    try:
+        cuda.jit(kernel)[1, 1](out)
+    except Exception as error:
+        return does_not_compile(error, kernel)
+
+
+def rand(x): x[0] = np.random.rand()
+def gauss(x): x[0] = random.gauss(0, 1)
+def median(x): x[0] = np.median(x)
+def fine(x): x[0] = own(math.sqrt(x[0]))
+
 a = np.arange(12.0).reshape(3, 4)
-out = np.zeros_like(a)
-add(a, out)
-assert (out == np.where(a > 2, a + 1, -a)).all()
-print(add.parallel_diagnostics is not None)
+b = np.zeros_like(a)
+add(a, b)
+assert (b == np.where(a > 2, a + 1, -a)).all() and add.parallel_diagnostics is not None
+out = np.full(3, 4.0)
+print(told(rand), told(gauss), told(median), told(fine), out[0], sep="\\n")
 """
 
 
-def test_numba_compiles_nested_parallel_loops_for_the_host_as_without_the_course():
-    """Its flags for the host hold a list: a cache under a key of all flags refused them."""
-    done = subprocess.run([sys.executable, "-c", NESTED], capture_output=True, text=True)
-    assert done.stdout == "True\n", done.stderr[-2000:]
+def test_what_njit_compiles_is_as_without_the_course_and_changes_no_kernel_after_it():
+    """Flags for the host hold a list: a cache under a key of all flags refused nested parallel loops."""
+    done = subprocess.run([sys.executable, "-c", HOST_FIRST], capture_output=True, text=True, timeout=120)
+    rand, gauss, median, *fine = done.stdout.splitlines() or pytest.fail(done.stderr[-2000:])
+    assert "a kernel has no `numpy.random.rand`: numba.cuda.random has generators" in rand, done.stderr
+    assert "a kernel has no `random.gauss`: numba.cuda.random has generators" in gauss
+    assert "a kernel cannot call `median` with an array of 1 dimension" in median
+    assert fine == ["None", "5.0"]
 
 
 @cuda.jit

@@ -34,7 +34,7 @@ from warplab.simt.engine.translate import NAMES
 from warplab.simt.toolchain.ptxas import assemble
 
 SEED = int(os.environ.get("PTX_SEED", "0"))
-NORMAL, FULL, PARTS = 1000, int(os.environ.get("PTX_PROGRAMS", "100000")), 20
+NORMAL, FULL, PARTS = 500, int(os.environ.get("PTX_PROGRAMS", "100000")), 20
 GENERATOR = Generator()
 
 # Rows of the table of instructions that the generator does not write, and what tests them.

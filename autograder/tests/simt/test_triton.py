@@ -74,6 +74,7 @@ def run_product(a, b, c, stages=3, **options):
     product[grid](a, b, c, *sizes, BM=32, BN=32, BK=32, GROUP=2, num_stages=stages, num_warps=4, **options)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "dtype, to, stages, turned, activation, near",
     [
@@ -247,6 +248,7 @@ def test_autotune_takes_the_least_bound_and_says_what_that_is():
     assert warplab.profile(add[grid], x, x, out, 1024).grid == (16, 1, 1)
 
 
+@pytest.mark.full  # of the choices of set 12 make test judges right and wrong ones
 @pytest.mark.filterwarnings("ignore:triton.autotune")
 def test_autotune_chooses_again_for_a_new_key_and_never_what_does_not_fit():
     tiles = (4, 128, 512), (2, 16, 16), (4, 128, 32)  # the first needs more shared memory than there is
