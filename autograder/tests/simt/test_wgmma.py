@@ -4,6 +4,7 @@ offsets, registers), negation, what is refused, and the bugs that must be found.
 
 import numpy as np
 import pytest
+from test_tma import PRELUDE
 from wgmma_kernels import (
     COPY,
     DTYPES,
@@ -248,41 +249,27 @@ def test_counts():
 
 RING = (
     HEAD
+    + PRELUDE
     + """
-__device__ void await(void* barrier, u32 parity)
-{
-    asm volatile("{ .reg .pred done;\\nagain: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\\n"
-                 "@done bra on;\\nbra again;\\non: }"
-                 :: "r"((u32)__cvta_generic_to_shared(barrier)), "r"(parity) : "memory");
-}
-__device__ void arrive(void* barrier)
-{
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];"
-                 :: "r"((u32)__cvta_generic_to_shared(barrier)) : "memory");
-}
 extern "C" __global__ void __launch_bounds__(160) k(const u32* given, int steps, float* out)
 {
     __shared__ __align__(1024) u32 stage[2][64 * 8 + 8 * 8];
-    __shared__ __align__(8) u64 full[2], empty[2];
-    if (threadIdx.x < 4) {
-        void* mine = threadIdx.x < 2 ? &full[threadIdx.x] : &empty[threadIdx.x - 2];
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;"
-                     :: "r"((u32)__cvta_generic_to_shared(mine)), "r"(threadIdx.x < 2 ? 32 : 1) : "memory");
-    }
+    __shared__ uint64_t full[2], empty[2];
+    if (threadIdx.x < 2) { start(full + threadIdx.x, 32); start(empty + threadIdx.x, 1); }
     __syncthreads();
     if (threadIdx.x >= 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
         for (int step = 0; step < steps; ++step) {
-            if (step >= 2) await(&empty[step % 2], step / 2 - 1 & 1);
+            if (step >= 2) wait(&empty[step % 2], step / 2 - 1 & 1);
             for (int i = threadIdx.x - 128; i < 576; i += 32) stage[step % 2][i] = given[step * 576 + i];
-            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            fence_proxy();
             arrive(&full[step % 2]);
         }
         return;
     }
     float d[4] = {0, 0, 0, 0};
     for (int step = 0; step < steps; ++step) {
-        await(&full[step % 2], step / 2 & 1);
+        wait(&full[step % 2], step / 2 & 1);
         const u64 rest = (8ull << 16) | (16ull << 32);
         FENCE;
         MULTIPLY
@@ -329,8 +316,8 @@ def test_a_ring_with_a_producer():
             r"thread \(12., 0, 0\) .* writes stage",
         ),
         ("WAIT(1);", "", warplab.WarpgroupMisuse, r"writes to stage\[0, 0\], an operand"),
-        ("step >= 2) await", "step >= 9) await", warplab.BarrierMisuse, "nobody has waited for phase 0"),
-        ("await(&full[step % 2], step / 2 & 1);", "", warplab.SharedRace, "reads stage"),
+        ("step >= 2) wait", "step >= 9) wait", warplab.BarrierMisuse, "nobody has waited for phase 0"),
+        ("wait(&full[step % 2], step / 2 & 1);", "", warplab.SharedRace, "reads stage"),
         ("    WAIT(0);", "", warplab.WarpgroupMisuse, "reads an accumulator"),
     ],
 )
