@@ -13,22 +13,9 @@ from warplab.simt.frontends.launch import run
 from warplab.simt.toolchain.ptxas import find
 
 triton = pytest.importorskip("triton", reason="Triton's wheels are for Linux")
-import triton.language as tl  # noqa: E402
+from test_triton import double, vector_add  # noqa: E402
 
 pytestmark = pytest.mark.slow
-
-
-@triton.jit
-def vector_add(x, y, out, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = at < n
-    tl.store(out + at, tl.load(x + at, mask=inside) + tl.load(y + at, mask=inside), mask=inside)
-
-
-@triton.jit
-def double(x, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(x + at, tl.load(x + at) * 2)
 
 
 @pytest.mark.skipif(find("nvdisasm") is None, reason="nvdisasm is not installed")
