@@ -11,7 +11,7 @@ from autograder.layout import assignment_names, load_assignment
 from autograder.user_error import UserError
 from warplab.rendering import render
 
-ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # chapters by priority; the last go where not all fit
+ORDER = (1, 5, 2, 4, 3, 9, 7, 6, 13, 10, 8, 11, 12, 14)  # by priority, where not all chapters fit
 TOGETHER = ((11, 12), (13, 14))  # chapters taught in one week
 HOURS_A_DAY = 8  # of a workshop
 WEEKS_A_SET = 2
