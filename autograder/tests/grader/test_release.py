@@ -11,7 +11,7 @@ from nbgrader.nbgraderformat import MetadataValidator
 
 from autograder.layout import load_assignment
 from autograder.release.release import release, solution_files
-from autograder.release.source import source_notebook
+from autograder.release.source import source_notebook, stable_json
 from autograder.user_error import UserError
 
 SETS = tuple(sorted(SOLUTIONS.keys() - {"ps00"}))
@@ -122,3 +122,8 @@ def test_a_wrong_marker_is_one_sentence_with_the_file(tmp_path, old, new, compla
         source_notebook(path)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_stable_json_does_not_depend_on_the_order_of_keys():
+    one, other = stable_json({"b": 1, "a": [2]}), stable_json({"a": [2], "b": 1})
+    assert one == other == b'{\n "a": [\n  2\n ],\n "b": 1\n}\n'
