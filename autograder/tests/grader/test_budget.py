@@ -141,6 +141,12 @@ def test_the_total_is_told_and_what_was_finished_counts():
     assert {one.error for one in done.outcomes[OVERLAP]} == {told}
 
 
+def test_a_step_that_may_take_long_ends_with_the_total():
+    began = time.monotonic()
+    assert run([LOOPS, PLAN], Unsafe(), Limits(60, 1))[0].status == "timeout"
+    assert time.monotonic() - began < 30
+
+
 def test_the_end_of_a_process_and_a_further_start_cost_time(monkeypatch):
     """Two attempts begin: the first one's slow end uses up the rest of the total."""
     honest, started = Process.close, []
