@@ -142,9 +142,8 @@ def test_the_total_is_told_and_what_was_finished_counts():
 
 
 def test_a_step_that_may_take_long_ends_with_the_total():
-    began = time.monotonic()
-    assert run([LOOPS, PLAN], Unsafe(), Limits(60, 1))[0].status == "timeout"
-    assert time.monotonic() - began < 30
+    done, _ = run([LOOPS, PLAN], Unsafe(), Limits(60, 1))
+    assert done.reason.startswith("0: this submission's total of 1 s is used up")
 
 
 def test_the_end_of_a_process_and_a_further_start_cost_time(monkeypatch):
