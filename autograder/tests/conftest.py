@@ -162,3 +162,19 @@ def browser(chromium):
     started = chromium("--disable-gpu")
     yield started
     started.close()
+
+
+@pytest.fixture(scope="session")
+def book_address():
+    """http://127.0.0.1:<free port> that serves the built book."""
+    import threading
+
+    from workshop import book, serve
+
+    if missing := book.missing_pages(ROOT):
+        pytest.skip(f"the book is not built ({', '.join(missing)} missing): run make book")
+    server = serve.server(0, ROOT / "_build" / "html")
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()

@@ -6,7 +6,6 @@ Each page is visited once for all of it (page_visits.py).
 import functools
 import pickle
 import re
-import threading
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urlsplit
@@ -17,7 +16,7 @@ from page_visits import DESKTOP_DARK, DESKTOP_LIGHT, PHONE_DARK, SETTINGS, liste
 from page_visits import opened as opened_whole
 
 from warplab.figures import building
-from workshop import book, serve
+from workshop import book
 
 HTML = ROOT / "_build" / "html"
 PAGES = book.pages(ROOT)
@@ -26,19 +25,8 @@ MOST_BYTES = 650 * 1024
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture(scope="module")
-def address():
-    if book.missing_pages(ROOT):
-        pytest.skip(f"the book is not built ({', '.join(book.missing_pages(ROOT))} missing): run make book")
-    server = serve.server(0, HTML)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
-
-
 @pytest.fixture
-def opened(browser, address):
+def opened(browser, book_address):
     """opened(path, width, scheme) -> a page in a fresh profile."""
     contexts = []
 
@@ -46,7 +34,7 @@ def opened(browser, address):
         more = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme, **more}
         contexts.append(browser.new_context(reduced_motion="reduce", **more))
         page = contexts[-1].new_page()
-        page.goto(f"{address}/{path}", wait_until="load")
+        page.goto(f"{book_address}/{path}", wait_until="load")
         return page
 
     yield open_one
@@ -56,12 +44,12 @@ def opened(browser, address):
 
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_whole_light_and_readable_on_phone_and_desk_in_light_and_dark(browser, address, name):
+def test_a_page_is_whole_light_and_readable_on_phone_and_desk_in_light_and_dark(browser, book_address, name):
     """A page weighs what comes over the wire, compressed, fonts and figures included; on a phone the median
     label of a figure has eleven pixels.
     """
     first = (PHONE_DARK, DESKTOP_LIGHT)[PAGES.index(name) % 2]  # in which axe sees it
-    found = visit(browser, f"{address}/{name}.html", first)
+    found = visit(browser, f"{book_address}/{name}.html", first)
     for (width, scheme), seen in found["settings"].items():
         expected = {"theme": scheme, "overflow": [], "nameless": [], "faint": []}
         assert seen == expected, (width, scheme)
@@ -77,8 +65,8 @@ def test_a_page_is_whole_light_and_readable_on_phone_and_desk_in_light_and_dark(
 
 @pytest.mark.full
 @pytest.mark.parametrize("name", [*PAGES, "search", "404", "genindex"])
-def test_axe_finds_nothing_in_any_setting(browser, address, name):
-    page = opened_whole(browser, f"{address}/{name}.html", SETTINGS[0])
+def test_axe_finds_nothing_in_any_setting(browser, book_address, name):
+    page = opened_whole(browser, f"{book_address}/{name}.html", SETTINGS[0])
     found = {}
     for setting in SETTINGS:
         set_to(page, *setting)
@@ -122,11 +110,11 @@ def test_a_footnotes_number_tells_the_note_to_a_keyboard_and_leads_to_it(opened)
     assert len(told) > 20 and told in note.text_content() and note.is_visible()
 
 
-def test_light_or_dark_is_settled_before_the_themes_script_comes(browser, address):
+def test_light_or_dark_is_settled_before_the_themes_script_comes(browser, book_address):
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
     page.route("**/pydata-sphinx-theme.js*", lambda route: route.abort())
-    page.goto(f"{address}/chapters/glossary.html")
+    page.goto(f"{book_address}/chapters/glossary.html")
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     context.close()
 
@@ -148,10 +136,10 @@ def test_a_link_into_a_page_leads_to_its_place_and_what_is_far_waits(opened):
     page.wait_for_selector("#explorable-access[data-live]")
 
 
-def test_without_scripts_a_number_is_a_link_to_its_row(opened, address):
+def test_without_scripts_a_number_is_a_link_to_its_row(opened, book_address):
     page = opened("chapters/05-memory.html", java_script_enabled=False)
     target = page.locator("a.spec[href*=memory-bandwidth]").first.get_attribute("href")
-    page.goto(f"{address}/chapters/{target}")
+    page.goto(f"{book_address}/chapters/{target}")
     assert "checked 20" in page.locator(f"#{target.partition('#')[2]}").text_content()
 
 
@@ -181,10 +169,10 @@ TAUGHT = {
 }  # fmt: skip
 
 
-def test_the_search_puts_the_chapter_that_teaches_a_word_first(browser, address):
+def test_the_search_puts_the_chapter_that_teaches_a_word_first(browser, book_address):
     page = browser.new_page()
-    troubles = listen(page, address)
-    page.goto(f"{address}/search.html?q=warp")
+    troubles = listen(page, book_address)
+    page.goto(f"{book_address}/search.html?q=warp")
     page.wait_for_selector("#search-results li p", timeout=20_000)
     best = "word => Search._performSearch(...Search._parseQuery(word)).at(-1)[0]"
     found = {word: page.evaluate(best, word).split("/")[-1][:2] for word in TAUGHT}
@@ -192,10 +180,10 @@ def test_the_search_puts_the_chapter_that_teaches_a_word_first(browser, address)
     assert found == TAUGHT and troubles == []
 
 
-def test_front_door_leads_to_the_first_page(browser, address):
+def test_front_door_leads_to_the_first_page(browser, book_address):
     context = browser.new_context()  # not opened(), which would wait in a document that is about to be left
     page = context.new_page()
-    page.goto(f"{address}/index.html", wait_until="commit")
+    page.goto(f"{book_address}/index.html", wait_until="commit")
     page.wait_for_url(f"**/{PAGES[0]}.html")
     assert page.locator("h1").first.inner_text()
     context.close()
@@ -224,7 +212,7 @@ def links_of(path):
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_describes_itself_and_its_links_inside_the_book_lead_somewhere(address, name):
+def test_a_page_describes_itself_and_its_links_inside_the_book_lead_somewhere(book_address, name):
     here, broken = HTML / f"{name}.html", []
     assert here.read_text(encoding="utf-8").count('<meta name="description"') == 1
     for target in links_of(here).targets:
@@ -244,7 +232,7 @@ MARKED = re.compile(
 )
 
 
-def test_figures_count_through_their_page_have_ids_and_marks_and_no_two_pages_share_a_number(address):
+def test_figures_count_through_their_page_have_ids_and_marks_and_no_two_pages_share_a_number(book_address):
     pages = {}
     for name in PAGES:
         text = (HTML / f"{name}.html").read_text(encoding="utf-8")

@@ -15,7 +15,7 @@ from workshop.mutants.sweep import EQUIVALENT, KILLED, SURVIVED, Fate, Sweep, eq
 
 ALL, EACH, SAMPLED = 0.98, 0.95, 0.95
 """The share of mutants that lose points, equivalent ones aside: of all, in each task, and of a sample."""
-TASKS, EVERY = 5, 60
+TASKS, EVERY = 3, 60
 """The sample: so many tasks, drawn with a fixed seed, and of each one mutant in so many."""
 
 KERNEL = """@cuda.jit
