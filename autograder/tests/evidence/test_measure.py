@@ -120,6 +120,7 @@ def test_published_figures_stand_in_only_where_there_is_no_record(tmp_path, no_l
     (tmp_path / "published.yml").write_text((RESULTS / "published.yml").read_text())
     m = measure("matmul_by_size", tmp_path)
     assert m.kind == "published" and "published by" in m.banners[0]
+    assert {row[-1] for row in measure("launch_overhead", tmp_path).rows()} == {"-"}  # times, and no rate
     assert [round(p.rate / 1e9, 1) for p in m.evidence[0].points] == [1986.5, 2980.3, 15971.7, 23249.6]
     write(a_record(experiment="matmul_by_size"), tmp_path)
     assert measure("matmul_by_size", tmp_path).kind == "recorded"
