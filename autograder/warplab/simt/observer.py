@@ -25,6 +25,7 @@ class Observer:
     ``visited``: lanes access shared memory of other blocks of their cluster. ``left``: the last threads of
     ``blocks`` leave; told only of kernels with clusters or asynchronous copies.
     ``done``: a chunk of thread blocks has ended.
+    ``branched``: told only to observers that override ``executed``.
     ``blocks_at_once``: how many thread blocks should run together, asked before the first one runs of those
     observers that override it.
     """

@@ -234,7 +234,7 @@ class Machine:
 
     def _run_chunk(self) -> None:
         self.depth, self.called, self.frame = 0, 0, np.zeros(1, np.uint64)
-        self.of_blocks, self.of_branches = self._told("executed"), self._told("branched")
+        self.of_blocks = self._told("executed")
         try:
             self._run(0, Group(self, self.all_lanes, {}, True))
         except OutOfTime as stop:
@@ -311,7 +311,7 @@ class Machine:
             goes = taken == group.size
         else:
             uniform, goes = True, bool(guard[0])
-        for o in self.of_branches:
+        for o in self.of_blocks:
             o.branched(self, group, block, guard, uniform)
         if uniform:
             return block.target if goes else block.next

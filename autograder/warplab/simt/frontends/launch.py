@@ -113,8 +113,9 @@ def run(
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     for text, file, line in machine.sync_warnings.values():
         warnings.warn_explicit(text, BarrierWarning, file, line, registry=_warned)
-    for text, file, line in (told for constants in unset for told in constants.texts(program)):
-        warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
+    for constants in unset:
+        for text, file, line in constants.texts(program):
+            warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
     return machine
 
 
