@@ -5,6 +5,8 @@ processes: the stated score and no more.
 that the submission must get.
 """
 
+from dataclasses import replace
+
 import crossing_examples  # noqa: F401 - registers the tasks example/...
 import pytest
 from corpus_files import attacks, launcher_here, stated
@@ -42,7 +44,8 @@ def submitted(path, launcher):
             NotebookStep("honest-test", "task", task="ps01/launch_plan"),
         ]
     cases = {step.task: registry.get(step.task).cases(3) for step in steps if step.kind == "task"}
-    run = run_all(steps, cases, launcher, LIMITS)
+    limits = replace(LIMITS, step_seconds=4) if path.stem == "cheat_never_ends" else LIMITS  # it takes all
+    run = run_all(steps, cases, launcher, limits)
     return (
         points,
         {task: scoring.judge(registry.get(task), cases[task], run.outcomes[task]) for task in cases},

@@ -600,9 +600,9 @@ could(told)
 
 
 GUARDS = {
-    "cheat_engines_own_instruction": "parser.OURS = (' ',)",
+    "cheat_engines_own_instruction": "parser.PSEUDO_OPCODES = (' ',)",
     # in depth: the engine's own names are refused as well, and no other part of a name reaches the program
-    "cheat_python_in_ptx": "parser.OURS, parser._HEAD = (' ',), re.compile(r'[^ ]+')",
+    "cheat_python_in_ptx": "parser.PSEUDO_OPCODES, parser._HEAD = (' ',), re.compile(r'[^ ]+')",
 }
 
 
