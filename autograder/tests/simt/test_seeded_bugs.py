@@ -3,7 +3,6 @@
 The line that must be named carries the mark ``bug`` in a comment.
 """
 
-import gc
 import inspect
 import warnings
 
@@ -456,7 +455,6 @@ extern "C" __global__ void reads(const float* x, float* out) {
     x = cuda.to_device(np.ones(32, F))
     stale = int(x.device_ctypes_pointer.value)
     del x
-    gc.collect()
     cuda.current_context().memory_manager.deallocations.clear()
     finds(warplab.UseAfterFree, "reads.cu:3", "reads", lambda: kernel[1, 32](stale, np.zeros(32, F)))
 
