@@ -9,17 +9,17 @@ from warplab.tasks.warm_ups import WarmUp
 
 
 def small(rng, *shape):
-    """Whole numbers from 1 to 9 as float32: their sums are exact."""
+    """Integers from 1 to 9 as float32: their sums are exact."""
     return rng.integers(1, 10, shape).astype(np.float32)
 
 
 def digits(*shape):
-    """1, 2, ..., 9, 1, 2, ...: the numbers of the drawn case."""
+    """1, 2, ..., 9, 1, 2, ...: the elements of x in the first case, which is shown as a drawing."""
     return (np.arange(np.prod(shape)) % 9 + 1).astype(np.float32).reshape(shape)
 
 
 class OneArray(WarmUp):
-    """A warm-up that reads x and fills out, of as many numbers."""
+    """A warm-up that reads x and writes `out`, an array of the same size."""
 
     arguments = ("x", "out")
 
@@ -92,7 +92,7 @@ class BoundsWarmUp(OneArray):
         ]
 
     def fits(self, place):
-        """No more numbers than threads: the next warm-up but two is about the others."""
+        """No more elements than threads: larger arrays are for "stride", three warm-ups later."""
         return place["numbers"] <= place["threads"]
 
     def at(self, rng, place):
@@ -182,9 +182,9 @@ class StrideWarmUp(OneArray):
         return {"out": 1.0 + inputs["x"]}
 
     def bounds(self, inputs):
-        """A block is one warp, and what it writes in a round touches the sectors that its numbers fill, a few
-        more where the compiler unrolls the loop. Steps as large as a block write almost three times as often
-        in three blocks; a run of neighbours for each thread touches a sector a lane.
+        """A block is one warp. In each iteration it writes the sectors that its elements fill, and a few more
+        where the compiler unrolls the loop. With a stride of one block, three blocks write almost three times
+        as many; with a contiguous range for each thread a warp writes one sector per lane.
         """
         place = np.arange(inputs["x"].size)
         fewest = len(set(zip(place // inputs["threads"], place // 8, strict=True)))
@@ -237,11 +237,11 @@ class BarrierWarmUp(OneArray):
         return {"out": np.roll(inputs["x"], -8).astype(float)}
 
     def bounds(self, inputs):
-        """Two warps read x, each once."""
+        """Two warps, one read request each."""
         return {"right": Bound("global_read.requests", 2, 4, "requests to read")}
 
     def unshared(self, inputs, counters, launch=()):
-        """Two warps fill the table, and two read it. `x[(t + 8) % 64]` gives the same numbers without it."""
+        """Two warps write the table and read it. `x[(t + 8) % 64]` gives the same result without a table."""
         asked = counters.get("shared_memory.requests", 0.0)
         if asked < 4:
             return f"{number(asked)} requests to the table, where 4 fill and read it: use it"
@@ -308,7 +308,7 @@ class RowSumWarmUp(OneArray):
         return {"out": inputs["x"].sum(1, dtype=float)}
 
     def bounds(self, inputs):
-        """A block is one warp, and writes its sums in one request; a sum in `out` takes one a column."""
+        """A block is one warp and writes its sums in one request; sums kept in `out` take one per column."""
         blocks = inputs["blocks"]
         return {"right": Bound("global_write.requests", blocks, 2 * blocks, "requests to write")}
 
@@ -376,6 +376,6 @@ class TileWarmUp(OneArray):
         return {"out": tiles.repeat(2, 0).repeat(2, 1)}
 
     def bounds(self, inputs):
-        """A block is one warp of four threads, and one load brings its tile: a request for each block."""
+        """A block is one warp of four threads, and one load reads its tile: one request per block."""
         tiles = inputs["x"].size // 4
         return {"right": Bound("global_read.requests", tiles, 2 * tiles, "requests to read")}

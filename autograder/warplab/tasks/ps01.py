@@ -1,5 +1,5 @@
-"""Problem set 1, pixels: a thread per pixel, a grid that covers the picture, a timer that waits, and a lamp
-that went out: a program to mend.
+"""Problem set 1, pixels: kernels with one thread per pixel, the size of a grid, a timer that synchronises,
+and a program to mend, which brightens a picture.
 """
 
 import functools
@@ -28,8 +28,8 @@ def sides(rng, low=3, high=5):
 
 
 def warps(height, width):
-    """Warps over an image whose sides are multiples of 16: a 16 x 16 block has 8, each 16 pixels wide and 2
-    high.
+    """The number of warps for an image whose sides are multiples of 16: a 16 x 16 block has 8, each of them
+    16 pixels wide and 2 high.
     """
     return height * width // 32
 
@@ -118,15 +118,15 @@ class Grayscale(ImageKernel):
         """A sector is 32 bytes, eight float32 pixels, and each output pixel is written once.
 
         With row and col swapped a warp writes to 16 rows of 2 pixels instead of 2 rows of 16: four times as
-        many sectors. A kernel that keeps the two loops writes every pixel once for each thread. Where idle
-        threads write the next row's pixels once more, an image of 17 columns has 1.4 times the sectors, one
-        of 33 has 1.27 times; the values are the same. A missing guard is an error there, and none in the row
-        on neighbours: it costs half of the points, not nearly all.
+        many sectors. A kernel that keeps the two loops writes every pixel once for each thread. If threads
+        beyond the last column write pixels of the next row again, an image of 17 columns has 1.4 times the
+        sectors, one of 33 has 1.27 times; the values are the same. A missing bounds check is an error in the
+        rows "ragged" and "idle" and not in "coalesced", so it costs half of the points, not nearly all.
 
-        Time: 12 bytes of colour are read and 4 of grey written for each pixel, and memory decides how soon.
-        One pixel a thread costs a warp about 56 instructions, fewer than an SM issues while 32 pixels come
-        through an H100's door: half of the roofline, twice the copy's time, leaves room for 64-bit weights.
-        Provisional: not yet recorded on a GPU.
+        Time: 12 bytes of colour are read and 4 of grey written for each pixel, and the kernel is memory
+        bound: one pixel per thread costs a warp about 56 instructions, fewer than an SM of an H100 issues
+        while it receives 32 pixels from HBM. Full points up to half of the roofline, twice the time of a
+        copy, allow for 64-bit weights. Provisional: not yet recorded on a GPU.
         """
         height, width = self.size(inputs)
         fewest, written = sectors_written(height, width), "global_write.sectors"
@@ -139,7 +139,7 @@ class Grayscale(ImageKernel):
 
 @task("ps01/launch_plan", points=15)
 class LaunchPlan(Task):
-    """The smallest grid that covers an image, and how many of its threads have no pixel."""
+    """The smallest grid that covers an image, and the number of its threads without a pixel."""
 
     entry = "launch_plan"
     arguments = ("width", "height", "block")
@@ -237,7 +237,7 @@ class BoxBlur(ImageKernel):
         odd = [int(n) for n in 2 * rng.integers(9, 30, 3) + 1]
         return [
             blur("interior", *sides(rng), 1, False),
-            # sizes that the blocks cover: a missing guard costs the borders and the tiny ones, no more
+            # multiples of the block size: a missing bounds check fails only "borders" and "tiny"
             blur("interior", 48, 32, 2, False),
             blur("interior", 32, 48, rng.integers(7, 13), False),
             blur("borders", *sides(rng), 1),
@@ -266,7 +266,7 @@ class BoxBlur(ImageKernel):
         return inputs["image"].shape
 
     def reference(self, inputs):
-        """Sums of rectangles from a summed-area table: no loop over the window."""
+        """The sums of the windows from a summed-area table, without a loop over the window."""
         total = self._window_sum(inputs["image"], inputs["radius"])
         count = self._window_sum(np.ones(self.size(inputs)), inputs["radius"])
         return {"out": total / count}
@@ -292,7 +292,7 @@ class BoxBlur(ImageKernel):
         )
 
     def tolerance(self, inputs, expected):
-        """A window of n pixels is a sum of n terms and a division; the mean of |pixels| is the magnitude."""
+        """A sum of n pixels and a division round n times; errors scale with the mean of |pixels|."""
         radius = inputs["radius"]
         size = self.reference(inputs | {"image": np.abs(inputs["image"])})["out"]
         tolerance = sum_tolerance(min((2 * radius + 1) ** 2, size.size) + 1, size)
@@ -305,7 +305,7 @@ class BoxBlur(ImageKernel):
     def bounds(self, inputs):
         """One store request for each warp.
 
-        Adding up in out[row, col] itself stores (2 radius + 1)^2 times as often.
+        A sum kept in out[row, col] stores (2 radius + 1)^2 times as often.
         """
         fewest = warps(*self.size(inputs))
         return {"store_once": Bound("global_write.requests", fewest, 2 * fewest, "store requests")}
@@ -313,12 +313,12 @@ class BoxBlur(ImageKernel):
 
 @task("ps01/mandelbrot", points=16)
 class Mandelbrot(ImageKernel):
-    """How many steps of z = z^2 + c each pixel's c survives before |z| passes 2."""
+    """The number of iterations z = z^2 + c for each pixel's c until |z| > 2."""
 
     entry = "mandelbrot"
     arguments = ("x_min", "y_min", "step", "max_iterations", "out")
     out_dtype = "int32"
-    # PTX instructions of a warp, allowed for one iteration and for start and end: see bounds().
+    # PTX instructions per warp that are allowed for one iteration and for start and end: see bounds().
     ITERATION, FIXED = 40, 150
     items = (
         Item("picture", 4, title="The whole set"),
@@ -351,7 +351,7 @@ class Mandelbrot(ImageKernel):
         return [
             view(
                 "ragged", 1, 1, 0.3, 0.5, 1.0, 50
-            ),  # first: a loop without end is found soonest in a single warp
+            ),  # first: an endless loop is found soonest in a single warp
             view("picture", *sides(rng), -2.0 + x / 9, -1.2, 3.2, int(rng.integers(50, 80))),
             view("ragged", 37, 41, x, y, 0.05, int(rng.integers(80, 120))),
             # Neighbours 2^-22 apart at the border of the set, where float32 cannot tell them apart.
@@ -365,7 +365,7 @@ class Mandelbrot(ImageKernel):
         return place["height"] * place["width"] <= 2500
 
     def at(self, rng, place):
-        """Quarters: the first steps are exact, and so is whether |z| passes 2 or only comes to it."""
+        """Multiples of 1/4: the first iterations are exact, and so is the test whether |z| > 2 or |z| = 2."""
         height, width, most = place["height"], place["width"], place["max_iterations"]
         if place["c"] == "drawn":
             return self.view("ragged", height, width, -0.75, 0.1 + rng.uniform(-0.05, 0.05), 0.3, most)
@@ -380,9 +380,7 @@ class Mandelbrot(ImageKernel):
         return {"out": self.escape_steps(inputs)}
 
     def escape_steps(self, inputs, nudge: complex = 0.0, limit=4.0):
-        """The counts in float64, optionally with c moved by `nudge` (complex) and another escape limit for
-        |z|^2.
-        """
+        """The iteration counts in float64, for c + nudge; a pixel is finished when |z|^2 > limit."""
         rows, cols = np.mgrid[: inputs["height"], : inputs["width"]]
         c = (inputs["x_min"] + cols * inputs["step"]) + 1j * (inputs["y_min"] + rows * inputs["step"]) + nudge
         z, steps, alive = np.zeros_like(c), np.zeros(c.shape, np.int32), np.ones(c.shape, bool)
@@ -393,9 +391,9 @@ class Mandelbrot(ImageKernel):
         return steps
 
     def tolerance(self, inputs, expected):
-        """Counts are exact, except where rounding decides: a pixel whose count changes when c or the circle
-        moves by 1e-9, some million times the rounding of float64, is not compared. Over the whole set it is
-        1e-5: 64 bits are asked for by the row on other places.
+        """Counts are compared exactly, except where rounding decides: a pixel whose count changes when c or
+        the escape radius changes by 1e-9, some million times the rounding of float64, is not compared. In
+        views of the whole set it is 1e-5; only the row on other places requires float64.
         """
         if "exact" in inputs:
             return {"out": 0.0}
@@ -413,9 +411,10 @@ class Mandelbrot(ImageKernel):
         return {"out": np.where(shaky, np.inf, 0.0)}
 
     def bounds(self, inputs):
-        """A warp is 16 x 2 pixels and runs until its slowest pixel is done: the fewest iterations are the sum
-        over all warps of max(steps), at about 10 PTX instructions each. We allow 40 (abs() of a complex
-        number costs 30) and 150 for start and end; running on to max_iterations takes many times that.
+        """A warp has 16 x 2 pixels and runs until its slowest pixel is finished: the smallest number of
+        iterations is the sum of max(steps) over all warps, with about 10 PTX instructions each. 40 are
+        allowed (abs() of a complex number costs 30), and 150 for start and end; a kernel that always runs
+        max_iterations takes many times that.
         """
         steps = self.escape_steps(inputs)
         height, width = self.size(inputs)
@@ -426,7 +425,7 @@ class Mandelbrot(ImageKernel):
 
 @task("ps01/time_it", points=15)
 class TimeIt(Task):
-    """The median seconds of one launch on a device that runs behind the host's back."""
+    """The median seconds of one launch on a device that runs asynchronously."""
 
     entry = "time_it"
     crossing = "device"
@@ -455,7 +454,7 @@ class TimeIt(Task):
             timing("queue", 1, pending=float(rng.uniform(0.02, 0.2))),
             timing("warm_up", 5, cold_launches=4, cold_factor=20.0),
             timing("median", 21, outlier_every=7, outlier_factor=40.0),
-            # A third is disturbed: more than a mean of the middle half leaves out.
+            # A third is disturbed: more than a mean of the middle half excludes.
             timing("median", 3 * int(rng.integers(4, 9)), outlier_every=3, outlier_factor=3.0),
             # Every second launch takes three times as long: the median of an even number is half-way.
             timing("median", 2 * int(rng.integers(2, 9)), outlier_every=2, outlier_factor=3.0),
@@ -484,14 +483,14 @@ class TimeIt(Task):
         return {"seconds": np.array(half * timing["duration"])}
 
     def tolerance(self, inputs, expected):
-        """2 % for the device's own spread of 1 %, and twice the 8.2 us that a launch, a wait and two clock
-        readings cost the host. The shortest work takes 200 us, and every mistake that a row looks for is
-        off by more.
+        """2 % for the device's spread of 1 %, and twice the 8.2 us that a launch, a synchronisation and two
+        readings of the clock cost the host. The shortest kernel takes 200 us, and every mistake that a row
+        tests for is off by more.
         """
         return {"seconds": 0.02 * expected["seconds"] + 2 * 8.2e-6}
 
     def wrong_result(self, case, outcome):
-        """Too many samples cost every row; launches that no clock was read for, that on the first ones."""
+        """Too many samples fail every row; launches that are not timed fail only the row on warm-up."""
         repeats = case.inputs["repeats"]
         counters = outcome.counters if outcome and not outcome.error else {"device.launches": repeats}
         launches = counters.get("device.launches", 0)
@@ -505,7 +504,7 @@ class TimeIt(Task):
 
 @task("ps01/brighten_cause", points=2)
 class BrightenCause(Task):
-    """What the given program does: its grid is rounded down, and a byte keeps a product modulo 256."""
+    """The bugs of the given program: its grid is rounded down, and a byte holds a product modulo 256."""
 
     entry = "brighten_cause"
     arguments = ("height", "width", "value", "gain")
@@ -546,7 +545,7 @@ class BrightenCause(Task):
 
 @task("ps01/brighten", points=6)
 class Brighten(ImageKernel):
-    """Each byte of a picture times a whole number, and at most 255: a program to mend, with its launch."""
+    """min(255, byte * integer) for each byte of a picture: a kernel and its launch to mend."""
 
     entry, plan_entry = "brighten", "plan_brighten"
     arguments = ("image", "gain", "out")
@@ -600,8 +599,8 @@ class Brighten(ImageKernel):
         return {"out": np.minimum(inputs["image"].astype(np.int64) * inputs["gain"], 255)}
 
     def bounds(self, inputs):
-        """In blocks of 16 x 16 a warp reads and writes two rows of 16 bytes, a sector each; rows and columns
-        exchanged are 16 rows of 2 bytes.
+        """In blocks of 16 x 16 a warp reads and writes two rows of 16 bytes, one sector each; with rows and
+        columns exchanged, 16 rows of 2 bytes.
         """
         fewest = 4 * warps(*self.size(inputs))
         return {"neighbours": Bound("global_memory.sectors", fewest, 2 * fewest, "sectors")}

@@ -1,5 +1,5 @@
-"""Problem set 2, cores: when a trip to the hall pays, loops that stride a grid, warps that agree, enough
-of them to hide a wait, and a program to mend that works the more the more threads it has.
+"""Problem set 2, cores: the size from which a GPU pays, grid-stride loops, divergence, latency hiding, and a
+program to mend that does more work the more threads it has.
 """
 
 import functools
@@ -19,7 +19,7 @@ THREADS = 128
 
 @task("ps02/crossover", points=16)
 class Crossover(Task):
-    """The size from which on a device beats the CPU, from timings that are disturbed now and then.
+    """The size from which on a GPU is faster than the CPU, from timings with outliers.
 
     m = log(median(cpu)) - log(median(gpu)) at each size is positive where the GPU wins. The crossing lies
     after the last size with m <= 0, where the straight line of m against log(size) to the next size passes 0;
@@ -52,7 +52,7 @@ class Crossover(Task):
         """
         sizes = np.unique((2.0 ** np.sort(rng.uniform(4, high, count))).astype(np.int64))
         work = 1e-9 * sizes**1.5
-        if lucky:  # the win that does not last lies well below the last loss
+        if lucky:  # the GPU also wins at one size well below the last one at which it loses
             overhead = work[-4]
         if tie:  # after wins at smaller sizes
             overhead = work[min(3, len(work) - 1)]
@@ -110,18 +110,14 @@ class Crossover(Task):
         return {"size": np.array(np.exp(low + share * (high - low)))}
 
     def tolerance(self, inputs, expected):
-        """Rounding only: the specification leaves no choice, and a thousandth of a size is far more than
-        float64 loses.
-        """
+        """Rounding only: the algorithm is fully specified, and float64 loses far less than a thousandth."""
         size = float(expected["size"])
         return {"size": 1e-3 if math.isfinite(size) else 0.0}
 
 
 @task("ps02/grid_stride", points=20)
 class GridStride(KernelTask):
-    """out = (mean of raw over the exposures - dark) * gain for every pixel, by however many threads there
-    are.
-    """
+    """out = (mean of raw over the exposures - dark) * gain for every pixel, for any number of threads."""
 
     entry = "grid_stride"
     arguments = ("raw", "dark", "gain", "out")
@@ -185,20 +181,20 @@ class GridStride(KernelTask):
         return {"out": (mean - inputs["dark"]) * inputs["gain"]}
 
     def tolerance(self, inputs, expected):
-        """A sum, a quotient, a difference and a product, of numbers no larger than mean * gain."""
+        """Roundings of a sum, a quotient, a difference and a product, none larger than mean * gain."""
         mean = inputs["raw"].astype(np.float64).mean(axis=0)
         return {"out": sum_tolerance(len(inputs["raw"]) + 3, mean * abs(inputs["gain"]))}
 
     def bounds(self, inputs):
-        """A float32 number an exposure and one of the dark come in for each pixel, and one goes out, eight to
-        a sector.
+        """For each pixel, one float32 per exposure and one of `dark` are read and one is written, eight to a
+        sector.
 
-        A run of neighbours for each thread asks for a sector a lane, eight times as many. A sum that is kept
-        in `out` goes there and back for every exposure, about twice as many.
+        A contiguous range of pixels for each thread needs a sector per lane, eight times as many. A sum that
+        is kept in `out` is read and written for every exposure, about twice as many.
 
-        Time: 24 bytes for each pixel and five operations; 4,096 blocks fill any GPU. Half of the roofline,
-        twice the copy's time, leaves room for the loops and for a gain of 64 bits. Provisional: not yet
-        recorded on a GPU.
+        Time: 24 bytes for each pixel and five operations; 4,096 blocks fill any GPU. Full points up to half
+        of the roofline, twice the time of a copy, allow for the loops and a gain of 64 bits. Provisional: not
+        yet recorded on a GPU.
         """
         fewest = (inputs["raw"].size + 2 * inputs["dark"].size) / 8
         return {
@@ -209,13 +205,13 @@ class GridStride(KernelTask):
 
 @task("ps02/undiverge", points=30)
 class Undiverge(KernelTask):
-    """Even stars settle (v * v + 0.25), odd stars flicker (1 / (1 + v)): `steps` rounds of the one or the
-    other. No formula does both in fewer operations than one after the other.
+    """`steps` iterations of v = v * v + 0.25 for even stars and of v = 1 / (1 + v) for odd ones. No formula
+    computes both in fewer operations than one after the other.
     """
 
     entry = "undiverge"
     arguments = ("x", "steps", "out")
-    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    # PTX instructions per warp that are allowed for one iteration and for everything else: see bounds().
     ROUND, FIXED = 6, 60
     items = (
         Item("even", 4, title="Right for an even number of stars"),
@@ -262,19 +258,19 @@ class Undiverge(KernelTask):
         return {"out": v}
 
     def tolerance(self, inputs, expected):
-        """|v| stays below 0.5 for even stars, so that a rounding shrinks by |2 v| < 1 in each later round.
-        Odd ones lie between 0.35 and 1.82 from the first round on, with two roundings in each that shrink by
+        """For even stars |v| < 0.5, so that a rounding error shrinks by |2 v| < 1 in each later iteration.
+        For odd ones 0.35 < v < 1.82 after the first iteration, each with two rounding errors that shrink by
         (1 + v)^-2 < 0.6 in the next: never more than four units of 2^-24.
         """
         return {"out": 4 * (inputs["steps"] + 1) * 2.0**-24}
 
     def unshared(self, inputs, counters, launch=()):
-        """Unrolled loops fit both jobs into the instructions of bounds(), so there it is looked at directly.
+        """An unrolled loop with both formulas stays below the limit of bounds(): divergence is tested here.
 
-        Mixed, the lanes of one kind sit out two instructions or more in a round of the warp's; of kinds that
-        are apart, none. A round of either star is two floating-point operations: an FMA, or a sum and a
-        quotient. Both for every star, of which a choice throws one away, are four; one formula for both, with
-        numbers that are chosen once, has four or more.
+        If a warp has stars of both kinds, the lanes of one kind are inactive for two instructions or more per
+        iteration; if the kinds are separated, for none. An iteration of either formula is two floating-point
+        operations: an FMA, or a sum and a quotient. A kernel that computes both for every star and selects
+        one makes four; one formula with coefficients for each kind makes four or more.
         """
         rounds = inputs["x"].size * inputs["steps"]
         issued, done = (counters.get(name, 0.0) for name in ("warp_instructions", "flops"))
@@ -294,9 +290,8 @@ class Undiverge(KernelTask):
         return super().unshared(inputs, counters, launch)
 
     def bounds(self, inputs):
-        """A round is one or two operations on v and two or three of the loop: ROUND leaves room for unhandy
-        ones. A warp with both jobs is issued both, which is more than the bound allows by a third and
-        more.
+        """An iteration is one or two instructions on v and two or three of the loop; ROUND allows a few more.
+        A warp with stars of both kinds issues both formulas, at least a third more than the bound.
         """
         warps = -(-inputs["x"].size // 32)
         full = warps * (self.ROUND * inputs["steps"] + self.FIXED)
@@ -306,8 +301,8 @@ class Undiverge(KernelTask):
 
 @task("ps02/latency_hiding", points=21)
 class LatencyHiding(Task):
-    """How many blocks an SM takes, which share of its warps that is, how many loads each thread must have
-    under way, and how many registers more would cost no block.
+    """The resident blocks of an SM, the occupancy, the loads in flight that each thread needs to hide the
+    latency, and the registers per thread that can be added without losing a resident block.
     """
 
     entry = "latency_hiding"
@@ -338,8 +333,8 @@ class LatencyHiding(Task):
         other = {"schedulers": 2, "register_unit": 512, "shared_unit": 512, "reserved": 768, "warps": 40}
         roomy = (
             164 * 1024 // int(rng.integers(5, 8)) - 2048
-        )  # as many blocks with the reserved kilobyte as without
-        whole = 64 * int(rng.integers(8, 14))  # 8 warps: a load a thread for each 64 cycles of 16 bytes
+        )  # the number of blocks is the same with and without the reserved kilobyte
+        whole = 64 * int(rng.integers(8, 14))  # 8 warps: one load per thread for each 64 cycles of 16 bytes
         nearly_whole = [{"latency": whole + more, "bytes_per_cycle": 16.0} for more in (-1, 0, 1)]
         return [
             kernel("warps", "sm_90", 16, 0, 1024),
@@ -377,12 +372,12 @@ class LatencyHiding(Task):
         ]
 
     def fits(self, place):
-        """Whether a block fits: of one that does not there is nothing to hide."""
+        """Whether at least one block fits on an SM."""
         case = self.at(np.random.default_rng(0), place)
         return self.blocks(case.inputs, place["registers"]) > 0
 
     def at(self, rng, place):
-        """Blocks belong to the row of the limit that decides; a warp partly filled, to that on warps."""
+        """The row is that of the limit that decides; only the row "warps" has partly filled warps."""
         sizes = [place[name] for name in ("sm", "registers", "shared", "threads")]
         drawn = place["reserved"] != PLAIN and place["asked"] == "blocks"
         other = {"reserved": place["reserved"]} if drawn else {}
@@ -396,7 +391,7 @@ class LatencyHiding(Task):
         return replace(case, item=item, name=case.name.replace("blocks", item))
 
     def decides(self, inputs):
-        """The row of the limit that decides how many blocks there are."""
+        """The row of the limit that decides the number of resident blocks."""
         most = self.blocks(inputs, inputs["registers"])
         if self.blocks(inputs, 1) > most:
             return "registers"
@@ -428,7 +423,7 @@ class LatencyHiding(Task):
 
     @staticmethod
     def blocks(inputs, registers):
-        """The blocks that are resident if a thread has so many registers."""
+        """The number of resident blocks with this many registers per thread."""
         sm = inputs["sm"]
         warps = -(-inputs["threads"] // 32)
         per_warp = -(-registers * 32 // sm["register_unit"]) * sm["register_unit"]
@@ -456,8 +451,8 @@ class LatencyHiding(Task):
 
 @task("ps02/dimming_cause", points=2)
 class DimmingCause(Task):
-    """What the given program does: a stride of one block's threads, so that a star is written by each block
-    that begins before it, and two operations in 64 bits each time.
+    """The bugs of the given program: its stride is the size of one block, so that a star is written by every
+    block that begins before it, each time with two operations in 64 bits.
     """
 
     entry = "dimming_cause"
@@ -488,9 +483,7 @@ class DimmingCause(Task):
 
 @task("ps02/dimming", points=6)
 class Dimming(KernelTask):
-    """out = 100 (before - now) / before for every star, by however many threads there are: a program to
-    mend.
-    """
+    """out = 100 (before - now) / before for every star, for any number of threads: a program to mend."""
 
     entry = "dimming"
     arguments = ("before", "now", "out")
@@ -543,8 +536,8 @@ class Dimming(KernelTask):
         return {"out": sum_tolerance(4, 100 * (1 + inputs["now"] / inputs["before"].astype(np.float64)))}
 
     def bounds(self, inputs):
-        """Two numbers are read and one is written for each star, eight to a sector; the given program asks
-        for them once for each block. It makes two operations in 64 bits for each star.
+        """For each star two floats are read and one is written, eight to a sector; the given program repeats
+        this in each block. It makes two operations in 64 bits for each star.
         """
         stars = inputs["now"].size
         return {

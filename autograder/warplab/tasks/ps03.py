@@ -1,5 +1,5 @@
-"""Problem set 3, serial and parallel: what must wait, and four ways to add up while waiting as little as
-possible, and hours whose rain gets lost: a program to mend.
+"""Problem set 3, serial and parallel: Amdahl's law, three reductions, a race to fix, a scan, and a reduction
+to mend whose sums lose terms.
 """
 
 import functools
@@ -18,8 +18,7 @@ WARPS = BLOCK // 32
 
 @task("ps03/amdahl_fit", points=11)
 class AmdahlFit(Task):
-    """The serial share of a job from timings with n workers, and the speedup that no number of workers will
-    pass.
+    """The serial share of a job from timings with n workers, and the limit of its speedup.
 
     Least squares of the median seconds against 1/n: t = a + b / n, share = a / (a + b) held within [0, 1],
     limit = 1 / share.
@@ -62,7 +61,7 @@ class AmdahlFit(Task):
         ]
 
     def at(self, rng, place):
-        """Workers of which 1 is none, few and many of them, so that rounding decides nothing."""
+        """Numbers of workers without 1, some small and some large: the fit is well conditioned."""
         workers = np.append(2 + rng.permutation(60)[: place["n"] - 1], int(rng.integers(70, 200)))
         workers = np.sort(workers) if place["workers"] == "rising" else rng.permutation(workers)
         share, disturbed = float(rng.uniform(0.2, 0.8)), (place["samples"] - 1) // 2
@@ -75,15 +74,13 @@ class AmdahlFit(Task):
         return {"share": np.array(share), "limit": np.array(1 / share if share else np.inf)}
 
     def tolerance(self, inputs, expected):
-        """Rounding only: another way to solve the same least squares may lose a few digits of float64, not
-        six.
-        """
+        """Rounding only: another solver of the same least squares loses a few digits of float64, not six."""
         limit = float(expected["limit"])
         return {"share": 1e-9, "limit": 1e-6 * limit if np.isfinite(limit) else 0.0}
 
 
 class Reduction(KernelTask):
-    """A kernel that adds up into the one number `total`, which starts at 0."""
+    """A kernel that adds its result to `total`, an array of one element that starts at 0."""
 
     arguments = ("x", "total")
     atomics = True
@@ -118,7 +115,7 @@ class Reduction(KernelTask):
         return {"total": self.terms(inputs).sum(keepdims=True)}
 
     def terms(self, inputs):
-        """What is added up, float64."""
+        """The terms of the sum, float64."""
         return inputs["x"].astype(np.float64)
 
     def tolerance(self, inputs, expected):
@@ -126,28 +123,28 @@ class Reduction(KernelTask):
 
 
 class BlockReduction(Reduction):
-    """A reduction in which the threads of a block add up together, with a row "together" and a row "time"."""
+    """A reduction in which the threads of a block cooperate, with a row "together" and a row "time"."""
 
     yardstick = COPY
     TIME = Bound("time.ratio_low", 3.0, 9.0, "times the time of a copy of as many bytes")
-    # Instructions of a warp in PTX, allowed for one number of each lane and for everything else: see
+    # PTX instructions per warp that are allowed for one element of each lane and for everything else: see
     # together().
     NUMBER, FIXED = 16, 700
 
     def together(self, inputs):
-        """Where all warps share the work, the busiest issues about 12 instructions for each number that its
-        lanes bring, and 150 to 180 for table, barriers or shuffles (700 where the strides are worked out
-        as 2**k). One warp that adds up for all eight issues eight times as many for the numbers.
+        """If the warps share the work evenly, each issues about 12 instructions per element of a lane, and
+        150 to 180 for the table and barriers or the shuffles (700 where the strides are computed as 2**k).
+        One warp that does the work of all eight issues eight times as many per element.
         """
         full = self.NUMBER * (inputs["x"].size // (inputs["blocks"] * BLOCK)) + self.FIXED
         return Bound("busiest_warp_instructions", full, 1.5 * full, "instructions issued by the busiest warp")
 
     def unshared(self, inputs, counters, launch=()):
-        """Beside the work of all warps: a grid-stride loop reads each number once, eight to a sector, and a
-        block hands in one sum.
+        """Besides the balance of the warps: a grid-stride loop reads each element once, eight to a sector,
+        and a block adds one sum to the total.
 
-        A run of neighbours for each thread reads eight times as many sectors, and no request more. Threads
-        that each hand in their own have no use for a table.
+        A contiguous range for each thread reads eight times as many sectors in as many requests. If each
+        thread adds its own sum to the total, no table is used.
         """
         handed_in, blocks = counters.get("atomics.lanes", 0.0), inputs["blocks"]
         if handed_in > 32 * blocks:
@@ -179,7 +176,7 @@ class BlockReduction(Reduction):
 
 @task("ps03/reduce_atomic", points=10)
 class ReduceAtomic(Reduction):
-    """The sum of what each number has above DRUNK, each added to the total by its own thread."""
+    """The sum of max(x - DRUNK, 0), where each thread adds its own term to the total."""
 
     entry = "reduce_atomic"
     DRUNK = 0.25
@@ -214,7 +211,7 @@ class ReduceAtomic(Reduction):
         return np.maximum(inputs["x"].astype(np.float64) - self.DRUNK, 0.0)
 
     def bounds(self, inputs):
-        """Each number is read once, eight to a sector, and the atomic of a warp reads the total's sector."""
+        """Each element is read once, eight to a sector; a warp's atomic reads the sector of the total."""
         fewest, totals = inputs["x"].size / 8, inputs["x"].size / 32
         return {
             "coalesced": Bound("global_read.sectors", fewest + totals, 2 * fewest + totals, "sectors read")
@@ -223,9 +220,7 @@ class ReduceAtomic(Reduction):
 
 @task("ps03/reduce_tree", points=20)
 class ReduceTree(BlockReduction):
-    """The sum of all numbers: each thread adds up its share, each block its threads on a table, one atomic a
-    block.
-    """
+    """A sum by a tree in shared memory: a sum per thread, then one per block, and one atomic per block."""
 
     entry = "reduce_tree"
     items = (
@@ -251,18 +246,19 @@ class ReduceTree(BlockReduction):
         ]
 
     def bounds(self, inputs):
-        """Two numbers for each thread, so that nothing is counted of a kernel that takes one.
+        """The cases have two elements per thread, so that a kernel without a loop over them earns nothing.
 
-        Halves first, a block of 8 warps: 8 to put down, 12 warp-rounds with two reads and a write each, one
-        read: 45. Neighbours first wakes every warp in the first five rounds: 150. An atomic for each
-        warp would be 8 a block. The loads of the numbers are counted with either, a request a warp: one
-        thread that adds up everything needs no table and 32 times the loads. So is the atomic of a block,
-        as a request that reads: numbers can be read by atomics, too. Those of several lanes are one request
-        and as many additions, so additions are counted.
+        If the upper half is added to the lower one first, a block of 8 warps makes 45 requests: 8 writes of
+        the threads' sums, 12 rounds of a warp with two reads and a write each, and one read. If neighbours
+        are added first, every warp is active in the first five rounds: 150. One atomic per warp would be 8
+        per block. The loads of x are counted with either, one request per warp: one thread that adds up
+        everything needs no table but 32 times the loads. The atomic of a block is counted as a read request,
+        since x could be read by atomics as well. Atomics of several lanes are one request but several
+        additions, so additions are counted.
 
-        Time: reading decides. A thread has one load under way where the compiler does not unroll its loop,
-        about half of what fills an H100's door, and then come nine barriers: three times the copy's time
-        earns all. Provisional: not yet recorded on a GPU.
+        Time: the loads decide. A thread has one load in flight if the compiler does not unroll its loop,
+        about half of what the HBM of an H100 needs, and nine barriers follow: full points up to three times
+        the time of a copy. Provisional: not yet recorded on a GPU.
         """
         blocks, loads = inputs["blocks"], inputs["x"].size // 32
         return {
@@ -285,7 +281,7 @@ class ReduceTree(BlockReduction):
 
 @task("ps03/reduce_shuffle", points=20)
 class ReduceShuffle(BlockReduction):
-    """The sum of the squares: lanes of a warp exchange registers, and warps meet on the table once."""
+    """A sum of squares by shuffles within a warp, and one shared-memory exchange between the warps."""
 
     entry = "reduce_shuffle"
     items = (
@@ -314,9 +310,9 @@ class ReduceShuffle(BlockReduction):
         return inputs["x"].astype(np.float64) ** 2
 
     def bounds(self, inputs):
-        """As for the tree, with a trip for each of the 8 warps and one more.
+        """As for the tree, with one shared-memory request for each of the 8 warps and one more.
 
-        Time: as for the tree, too; both wait for the door. Provisional: not yet recorded on a GPU.
+        Time: as for the tree; both are bound by memory. Provisional: not yet recorded on a GPU.
         """
         blocks, loads = inputs["blocks"], inputs["x"].size // 32
         return {
@@ -339,10 +335,10 @@ class ReduceShuffle(BlockReduction):
 
 @task("ps03/fix_the_race", points=11)
 class FixTheRace(KernelTask):
-    """Heat that spreads along a rod of one block's length: `rounds` times, each place becomes the mean of
-    itself and its two neighbours.
+    """Heat that spreads along a rod, one block per rod: in each of `rounds` iterations, each element becomes
+    the mean of itself and its two neighbours.
 
-    The ends have one neighbour less and count their own place twice.
+    At the ends the missing neighbour is replaced by the element itself.
     """
 
     entry = "fix_the_race"
@@ -353,7 +349,7 @@ class FixTheRace(KernelTask):
         Item("together", 5, "structure", "All threads still work at the same time"),
     )
     domain = {"rods": Whole(upto=9), "rounds": Whole(0, upto=17)}
-    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    # PTX instructions per warp that are allowed for one iteration and for everything else: see bounds().
     ROUND, FIXED = 75, 60
 
     @staticmethod
@@ -370,7 +366,7 @@ class FixTheRace(KernelTask):
             rods("many", 2, rng.integers(3, 7)),
             rods("many", 1, 2),
             rods("many", 1, 0),
-            rods("together", 6, 20),  # of one rod nobody sees that a single block does all
+            rods("together", 6, 20),  # with one rod, a single block that does all the work is not detected
         ]
 
     def at(self, rng, place):
@@ -390,15 +386,16 @@ class FixTheRace(KernelTask):
         return {"out": rod.ravel()}
 
     def tolerance(self, inputs, expected):
-        """A round is a sum of three and a division, and a mean passes on at most the largest error of its
-        terms: the bounds of the rounds add up.
+        """An iteration is a sum of three terms and a division, and the error of a mean is at most the largest
+        error of its terms, so that the bounds of the iterations add up.
         """
         return {"out": max(inputs["rounds"], 1) * sum_tolerance(4, np.abs(inputs["x"]).max())}
 
     def bounds(self, inputs):
-        """A round is three reads, three operations, a write, two barriers and the indices: ROUND leaves room
-        for odd ones (a % 2 of a 64-bit number costs ten) and for shuffles. One thread alone goes round 256
-        times as often, one warp alone eight times, and a total over all warps would not show the latter.
+        """An iteration is three reads, three operations, a write, two barriers and the indices; ROUND allows
+        more, for odd index arithmetic (% 2 of a 64-bit integer costs ten) and for shuffles. A single thread
+        makes 256 times as many iterations, a single warp eight times; a total over all warps would not show
+        the latter.
         """
         full = self.ROUND * inputs["rounds"] + self.FIXED
         unit = "instructions issued by the busiest warp"
@@ -411,7 +408,7 @@ class Scan(DriverTask):
 
     entry = "scan"
     arguments = ("device", "x", "out")
-    atomics = True  # one pass is possible too, with blocks that hand on totals while others still add up
+    atomics = True  # for a single pass, too, in which blocks pass their totals to later blocks
     yardstick = COPY
     items = (
         Item("one_block", 3, title="Up to 256 numbers"),
@@ -464,14 +461,14 @@ class Scan(DriverTask):
         return {"out": inputs["x"].astype(np.int64).cumsum()}
 
     def bounds(self, inputs):
-        """Two passes read and write n numbers of 4 bytes: 4 n / 8 sectors, and a tenth more for the totals of
-        the blocks. A scan in global memory with a launch for each power of two would take more than three
-        times as many.
+        """Two passes read and write n float32 each: 4 n / 8 sectors, and a tenth more for the totals of the
+        blocks. A scan in global memory with a launch for each power of two needs more than three times as
+        many.
 
-        Time: two passes are two copies, and the rounds of a block, two barriers each, take about as long
-        again on a GPU with few schedulers, three times as long on one with a wide door. 2^23 numbers with a
-        launch for each power of two are 23 copies: points run out there. Provisional: not yet recorded on a
-        GPU.
+        Time: two passes are two copies. The iterations within a block, two barriers each, take about as long
+        again on a GPU with few schedulers, and three times as long on one with a high bandwidth. 2^23
+        elements with a launch for each power of two are 23 copies: no points from there on. Provisional: not
+        yet recorded on a GPU.
         """
         fewest = 4 * inputs["x"].size / 8
         return {
@@ -482,7 +479,7 @@ class Scan(DriverTask):
 
 @task("ps03/hours_cause", points=2)
 class HoursCause(Task):
-    """What the given program leaves out: halves that are rounded down forget the odd place of each round."""
+    """The bug of the given program: halves are rounded down, so the last of an odd number of sums is lost."""
 
     entry = "hours_cause"
     arguments = ("minutes",)
@@ -506,7 +503,7 @@ class HoursCause(Task):
         return self.asked(place["minutes"])
 
     def reference(self, inputs):
-        """By the places' weights: what place 0 does not hold at the end is lost."""
+        """The weight of each element in the final place 0: those with weight 0 are lost."""
         holds = np.eye(inputs["minutes"], dtype=bool)
         half = inputs["minutes"] // 2
         while half:
@@ -517,8 +514,8 @@ class HoursCause(Task):
 
 @task("ps03/hours", points=6)
 class Hours(KernelTask):
-    """The sum of each block's numbers, in blocks of any length and with a last one that is not full: a
-    program to mend.
+    """The sum of each block's elements, for any block size and a last block that is not full: a program to
+    mend.
     """
 
     entry = "hours"
@@ -534,7 +531,7 @@ class Hours(KernelTask):
         "last": Choice("full", "not full"),
         "x": Values("float32", "plain", "zeros", "equal"),
     }
-    # Instructions of a warp in PTX, allowed for one round and for everything else: see bounds().
+    # PTX instructions per warp that are allowed for one iteration and for everything else: see bounds().
     ROUND, FIXED = 40, 80
 
     def rain(self, rng, item, minutes, intervals, missing=0, kind="plain"):
@@ -569,7 +566,7 @@ class Hours(KernelTask):
         return inputs["intervals"], inputs["minutes"]
 
     def _intervals(self, inputs):
-        """The numbers in float64, a row for each interval, 0 where there is none."""
+        """x in float64, one row for each interval, padded with 0."""
         whole = np.zeros(inputs["intervals"] * inputs["minutes"])
         whole[: inputs["x"].size] = inputs["x"]
         return whole.reshape(inputs["intervals"], -1)
@@ -581,8 +578,8 @@ class Hours(KernelTask):
         return {"out": sum_tolerance(inputs["minutes"], np.abs(self._intervals(inputs)).sum(axis=1))}
 
     def bounds(self, inputs):
-        """A round is two reads, a sum and a write, a barrier and the indices, and it halves what is left; one
-        thread that adds up for all goes round as often as there are minutes.
+        """An iteration is two reads, a sum, a write, a barrier and the indices, and halves the number of
+        sums; a single thread that adds up the block makes one iteration per minute.
         """
         rounds = int(np.ceil(np.log2(inputs["minutes"])))
         full = self.ROUND * rounds + self.FIXED

@@ -1,5 +1,5 @@
-"""Problem set 4, matrix multiplication: the same product three times, each reading less, what else is a
-product, and a layer to mend that names the wrong digit.
+"""Problem set 4, matrix multiplication: three kernels, each with fewer memory accesses, FLOPs of layers, a
+convolution as a product, and a layer to mend.
 """
 
 import functools
@@ -50,7 +50,7 @@ class Matmul(KernelTask):
 
     @classmethod
     def large(cls, rng):
-        """The timed case: 17 GFLOP, 48 MiB, and half a tile over the edge."""
+        """The timed case: 17 GFLOP, 48 MiB, with half a tile beyond the edge."""
         return cls.product(rng, "time", 2040, 2040, 2040)
 
     @staticmethod
@@ -86,20 +86,20 @@ def side(rng, low, high):
 
 
 def half_over(rng, low, high):
-    """A random multiple of 8 and not of 16: rows begin at a sector's edge, and half a tile hangs over.
+    """A random odd multiple of 8: rows begin at the start of a sector, and half of the last tile is outside.
 
-    What is counted is counted there, so that a kernel for whole tiles alone earns nothing for its counts.
+    The counted cases have such sizes, so that a kernel for whole tiles only earns nothing for its counts.
     """
     return side(rng, low, high) - TILE // 2
 
 
 def tiles(length):
-    """Tiles of 16 along a side, the last of them ragged."""
+    """The number of tiles of 16 along a side; the last one may be partly filled."""
     return -(-length // TILE)
 
 
 def result_shapes(rng):
-    """(item, M, N, K) of the rows that check results, for the kernels with one thread an element."""
+    """(item, M, N, K) of the rows that check results, for kernels with one thread per element."""
     squares = [("square", n, n, n) for n in (side(rng, 2, 3), side(rng, 4, 5))]
     ragged = [
         ("ragged", *ragged_shape(rng)),
@@ -118,7 +118,7 @@ def result_shapes(rng):
 
 @task("ps04/matmul_naive", points=20)
 class MatmulNaive(Matmul):
-    """One thread walks along a row of a and down a column of b."""
+    """One thread reads a row of a and a column of b."""
 
     entry = "matmul_naive"
     items = (
@@ -136,9 +136,10 @@ class MatmulNaive(Matmul):
     def bounds(self, inputs):
         """A warp is 2 rows x 16 columns of c.
 
-        For each k it reads a at 2 places (2 sectors) and b in one run of 16 floats (64 bytes, 2 sectors), and
-        at the end it writes 4 sectors: 4 K + 4 for each warp, 3 K + 2 where half of it hangs over. With x and
-        y swapped it is 17 K + 16, with the sum kept in c 8 K or more: points run out at 1.8 times the fewest.
+        For each k it reads 2 elements of a (2 sectors) and 16 consecutive ones of b (64 bytes, 2 sectors),
+        and at the end it writes 4 sectors: 4 K + 4 for each warp, 3 K + 2 where half of it is outside. With x
+        and y swapped it is 17 K + 16, with the sum kept in c 8 K or more: no points from 1.8 times the
+        smallest count on.
         """
         m, n, k = self.shape(inputs)
         fewest = m / 2 * (k * (2 * tiles(n) + n / 8) + 2 * n / 8)
@@ -149,9 +150,7 @@ class MatmulNaive(Matmul):
 
 @task("ps04/matmul_tiled", points=30)
 class MatmulTiled(Matmul):
-    """A block copies a 16 x 16 tile of a and of b to shared memory, and every thread of it uses both sixteen
-    times.
-    """
+    """A block copies a 16 x 16 tile of a and of b to shared memory; 16 threads use each element."""
 
     entry = "matmul_tiled"
     yardstick = LIBRARY
@@ -177,19 +176,19 @@ class MatmulTiled(Matmul):
         return [self.large(rng)]
 
     def bounds(self, inputs):
-        """All sides rounded up to tiles, there are M N / 32 warps and K / 16 steps; in a step a warp makes
-        2 load requests, one for each tile. The naive kernel makes 2 for each k, about sixteen times as many:
-        points run out there, and sharing one of the two earns half. A request covers 2 runs of 16 floats, 4
-        sectors where nothing hangs over; the naive kernel reads 8 times as many sectors in all, an
-        uncoalesced tile 2.5 times: points run out at twice the fewest. A sector counts as ten bank conflicts:
-        one for each product of a warp, as of tables 32 wide, is let pass, and tables indexed [tx, ty] have
-        seven. A sum in 64 bits is an operation for each product of a thread.
+        """With all sides rounded up to whole tiles there are M N / 32 warps and K / 16 steps; in a step a
+        warp makes 2 load requests, one per tile. The naive kernel makes 2 for each k, about sixteen times as
+        many: no points there, and half if one of the two tiles is shared. A request covers 2 rows of 16
+        floats, 4 sectors where nothing is outside; the naive kernel reads 8 times as many sectors in all, an
+        uncoalesced tile 2.5 times: no points from twice the smallest count on. A sector counts as ten bank
+        conflicts: one conflict for each product of a warp, as with tables 32 wide, is allowed; tables indexed
+        [tx, ty] have seven. A sum in 64 bits is one 64-bit operation for each product of a thread.
 
-        Time: two reads from shared memory for a multiply-add, of which an SM serves one warp's in a clock
-        where it could multiply-add for four, leave an eighth of the peak, and the library comes near the
-        peak: a ratio of 8, published ones are like that (chapter 4). Indices, barriers and occupancy cost
-        more, so up to 20 earns everything. Where FP64 is slow a sum in 64 bits is beyond 60. Provisional: not
-        yet recorded on a GPU.
+        Time: a multiply-add needs two reads from shared memory. An SM serves one warp's read per clock, in
+        which it could issue multiply-adds for four warps; that is an eighth of the peak, and the library
+        comes near the peak: a ratio of 8, as published kernels have (chapter 4). Indices, barriers and
+        occupancy cost more, so there are full points up to 20. Where FP64 is slow a sum in 64 bits is beyond
+        60. Provisional: not yet recorded on a GPU.
         """
         m, n, k = self.shape(inputs)
         requests = 2 * (TILE / 2) * tiles(m) * tiles(n) * tiles(k)
@@ -209,7 +208,7 @@ class MatmulTiled(Matmul):
 
 @task("ps04/matmul_register_tiled", points=15)
 class MatmulRegisterTiled(Matmul):
-    """Each thread computes a small block of c: a value read from shared memory is used several times."""
+    """Each thread computes a small block of c and uses each value from shared memory several times."""
 
     entry = "matmul_register_tiled"
     plan_entry = "plan_register_tiled"
@@ -225,7 +224,7 @@ class MatmulRegisterTiled(Matmul):
     def make_cases(self, rng):
         shapes = [("square", 64, 64, side(rng, 2, 4)), ("square", 128, 64, 32), ("ragged", 1, 1, 1)]
         shapes += [("ragged", 67, 131, 41), ("ragged", *ragged_shape(rng, 60, 100))]
-        shapes += [("requests", 120, 120, side(rng, 3, 4))]  # tiles that hang over, as in half_over()
+        shapes += [("requests", 120, 120, side(rng, 3, 4))]  # tiles partly outside, as in half_over()
         shapes += [("requests", 184, 184, 16)]  # nine tiles of 64 x 64, for as many blocks
         return [self.product(rng, *shape) for shape in shapes]
 
@@ -237,9 +236,9 @@ class MatmulRegisterTiled(Matmul):
         return {"M": m, "N": n, "K": k}
 
     def unshared(self, inputs, counters, launch=()):
-        """Beside the work of all blocks: for each k, a 64 x 64 tile of c reads 2 x 64 numbers, in 16 sectors.
+        """Besides the balance of the blocks: for each k, a 64 x 64 tile of c reads 2 x 64 floats, 16 sectors.
 
-        Tiles of 32 x 32 read twice as many; down the columns it is four times as many in no more requests.
+        Tiles of 32 x 32 read twice as many; loads along columns read four times as many in as many requests.
         """
         m, n, k = self.shape(inputs)
         fewest, read = 16 * k * m * n / 64**2, counters.get("global_read.sectors", 0.0)
@@ -253,15 +252,15 @@ class MatmulRegisterTiled(Matmul):
     def bounds(self, inputs):
         """Shared and global load requests together.
 
-        With 4 x 4 results a thread, a warp owns 512 elements of c and reads 8 values from shared memory for
-        each k; a 64 x 64 tile of c needs 2 x 64 global values for each k, half a request for each of its 8
-        warps. That is 8.5 requests for each k and 512 elements; 9 earn everything. The tiled kernel of the
-        task before makes 2 + 2 / 16 for each k and 32 elements, 34 for 512: points run out there. Sides count
-        up to whole tiles of 64, for what hangs over is read from the tables like the rest.
+        With 4 x 4 results per thread, a warp computes 512 elements of c and reads 8 values from shared memory
+        for each k; a 64 x 64 tile of c needs 2 x 64 global values for each k, half a request for each of its
+        8 warps. That is 8.5 requests for each k and 512 elements; full points up to 9. The tiled kernel of
+        the task before makes 2 + 2 / 16 for each k and 32 elements, 34 for 512: no points there. Sides are
+        rounded up to whole tiles of 64, since the part outside is read from shared memory, too.
 
-        Time: by the count above 8 reads serve 16 multiply-adds, which allows half of the peak; up to 3 times
-        the library's time earns everything, and the tiled kernel's 8 to 10 nothing. Provisional: not yet
-        recorded on a GPU.
+        Time: by the count above 8 reads serve 16 multiply-adds, which allows half of the peak; full points
+        up to 3 times the library's time, none for the tiled kernel's 8 to 10. Provisional: not yet recorded
+        on a GPU.
         """
         m, n, k = self.shape(inputs)
         unit = k * 64 * -(-m // 64) * 64 * -(-n // 64) / 512
@@ -275,7 +274,7 @@ class MatmulRegisterTiled(Matmul):
 
 @task("ps04/count_flops", points=11)
 class CountFlops(Task):
-    """Floating-point operations of the products in each layer, a multiply-add being two."""
+    """The FLOPs of the matrix products in each layer; a multiply-add counts as two."""
 
     entry = "count_flops"
     arguments = ("layers", "batch")
@@ -295,7 +294,7 @@ class CountFlops(Task):
 
     @staticmethod
     def layers_of(rng):
-        """What makes a layer of each type."""
+        """Functions that draw a layer, by type."""
 
         def pick(*choices):
             return int(rng.choice(choices))
@@ -362,7 +361,7 @@ class CountFlops(Task):
         ]
 
     def at(self, rng, place):
-        """Layers of all types, the named one first; "least": all of its sizes are 1."""
+        """Layers of all types, that of `place` first; "least": all sizes of that layer are 1."""
         linear, conv, attention = self.layers_of(rng)
         made = [linear(int(rng.integers(1, 99))), conv(int(rng.integers(1, 6)), 1, 0), attention()]
         layers = [*made, {"type": "relu"}]
@@ -377,7 +376,7 @@ class CountFlops(Task):
 
     @staticmethod
     def in_words(layer):
-        """A layer in the name of its case, so that a wrong number can be worked out by hand."""
+        """The text of a layer in the name of its case, from which its FLOPs can be computed by hand."""
         if layer["type"] == "linear":
             return f"{layer['in']} to {layer['out']}, tokens {layer['tokens']}"
         if layer["type"] == "attention":
@@ -410,7 +409,7 @@ class CountFlops(Task):
 
 @task("ps04/conv_as_matmul", points=11)
 class ConvAsMatmul(Task):
-    """A convolution as one product: unroll the image's patches into the columns of a matrix (im2col)."""
+    """A convolution as one product: the patches of the image become columns of a matrix (im2col)."""
 
     entry = "conv_as_matmul"
     arguments = ("image", "weights", "stride")
@@ -477,7 +476,7 @@ class ConvAsMatmul(Task):
 
 @task("ps04/layer_cause", points=2)
 class LayerCause(Task):
-    """What the given program does: it takes w for its transpose, in the index and in the sum's length."""
+    """The bug of the given program: it takes w as transposed, in the index and in the length of the sum."""
 
     entry = "layer_cause"
     arguments = ("w", "x")
@@ -490,7 +489,7 @@ class LayerCause(Task):
 
     @staticmethod
     def asked(rng, outputs, more):
-        """Whole numbers: the products are exact, in any order."""
+        """Integers: sums of products are exact in any order."""
         inputs = outputs + more
         w, x = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((outputs, inputs), inputs))
         item = "wide" if more else "square"
@@ -564,9 +563,9 @@ class Layer(KernelTask):
         return {"y": sum_tolerance(len(x), w @ x)}
 
     def bounds(self, inputs):
-        """A warp reads its row of w and all of x, eight numbers to a sector. Where all its lanes walk along
-        the row together, each request is of one number: eight times as many sectors. The given program makes
-        two operations in 64 bits for each number of w, or one that counts for two.
+        """A warp reads its row of w and all of x, eight floats to a sector. If all of its lanes read the same
+        element at a time, each request is of one float: eight times as many sectors. The given program makes
+        two operations in 64 bits for each element of w, or one that counts for two.
         """
         n, k = inputs["w"].shape
         return {
