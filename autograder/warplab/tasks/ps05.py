@@ -1,6 +1,5 @@
-"""Problem set 5, memory: sectors, banks and halos counted; a roof for each level of memory, and what moves
-it, softmax and attention that read global memory seldom; echoes counted in
-the wrong banks, a program to mend.
+"""Problem set 5, memory: sectors, bank conflicts and halos; a hierarchical roofline and changes that raise
+it; softmax and attention with few reads of global memory; and a histogram with bank conflicts to mend.
 """
 
 import functools
@@ -22,7 +21,7 @@ HEAD, QUERIES = 16, 64  # of attention: numbers in a vector, queries in a block
 
 
 def sectors(*arrays):
-    """Sectors of arrays of float32 that are read or written once, from end to end."""
+    """Sectors of float32 arrays that are read or written once as a whole."""
     return sum(4 * int(np.prod(shape)) for shape in arrays) / 32
 
 
@@ -100,7 +99,7 @@ class Picture(KernelTask):
         return Case(f"{item}, {rows} x {cols}", {"x": x}, item)
 
     def make_timed(self, rng):
-        """32 MiB in and 32 MiB out, with tiles that hang over."""
+        """32 MiB in and 32 MiB out, with tiles partly outside."""
         return [self.picture("time", rng, 4088, 2040)]
 
     def plan(self, inputs):
@@ -128,7 +127,7 @@ class Transpose(Picture):
             self.picture("ragged", rng, 1, 1),
             self.picture("ragged", rng, 37, 2 * rng.integers(20, 45) + 1),
             self.picture("ragged", rng, 2 * rng.integers(20, 45) + 1, 5),
-            # counted where tiles hang over, and rows still begin at a sector's edge
+            # counted where tiles are partly outside and rows still begin at the start of a sector
             self.picture("sectors", rng, 88, 56),
             self.picture("banks", rng, 56, 88),
         ]
@@ -142,11 +141,11 @@ class Transpose(Picture):
     def bounds(self, inputs):
         """Each element is read and written once.
 
-        The naive store takes a sector for each lane: (1 + 8) / 2 times the fewest. A tile 32 words wide makes
-        31 conflicts for each of the loads of a column, one 34 wide makes one.
+        The naive store writes a sector per lane: (1 + 8) / 2 times the smallest count. A tile 32 words wide
+        has 31 conflicts for each load of a column, one 34 wide has one.
 
-        Time: with a padded table a transpose moves what a copy moves, plus a turn at the table and a barrier
-        at which a block of 1,024 threads waits: twice the copy's time earns everything. Published
+        Time: with a padded table a transpose moves as many bytes as a copy, and adds a shared-memory access
+        and a barrier for a block of 1,024 threads: full points up to twice the time of a copy. Published
         measurements put padded kernels at 1.1 to 1.2 times a copy's time and naive ones at 3 times or more.
         Provisional: not yet recorded on a GPU.
         """
@@ -199,8 +198,8 @@ class StencilShared(Picture):
         return {"out": x[1:-1, 1:-1] + 0.1 * (around - 4 * x[1:-1, 1:-1])}
 
     def tolerance(self, inputs, expected):
-        """Eight roundings of numbers no larger than the largest sum of magnitudes, and never finer than the
-        smallest float32; for the row on the inside the border is open.
+        """Eight roundings of values up to the largest sum of magnitudes, at least the smallest float32; the
+        border is not compared for the row on the inside.
         """
         return {"out": sum_tolerance(8, 10 * np.abs(inputs["x"]).max()) + 8 * 2.0**-149}
 
@@ -214,14 +213,14 @@ class StencilShared(Picture):
         return super().wrong_result(case, outcome)
 
     def bounds(self, inputs):
-        """A row of the halo's 34 numbers, in a request of 32 and one of 2, touches 7 sectors where a row of
-        the tile has 4; 34 rows for 32: 1.86 times the fewest, a little less with the picture's own
-        borders. Five loads a pixel ask for 22 sectors, 5.5 times.
+        """A row of a tile with halo has 34 floats, in a request of 32 and one of 2, and touches 7 sectors
+        instead of 4; there are 34 rows instead of 32: 1.86 times the smallest count, a little less at the
+        borders of the picture. Five loads per pixel read 22 sectors, 5.5 times as many.
 
-        Time: a copy's bytes, 1.4 times as many sectors in all, four trips for the halo (most of them with few
-        lanes) and a barrier: up to 3 times a copy's time earns everything. Five loads a pixel may earn it,
-        too, where the caches answer four of them; what costs time on any GPU is a sum in 64 bits, or a table
-        fetched down its columns. Provisional: not yet recorded on a GPU.
+        Time: a copy's bytes, 1.4 times as many sectors in all, four loads for the halo (most of them with few
+        active lanes) and a barrier: full points up to 3 times the time of a copy. Five loads per pixel may
+        earn them, too, if four of them hit the caches; slow on any GPU are a sum in 64 bits and a table that
+        is loaded along columns. Provisional: not yet recorded on a GPU.
         """
         fewest = sectors(inputs["x"].shape)
         return {
@@ -232,10 +231,10 @@ class StencilShared(Picture):
 
 @task("ps05/roofline_place", points=8)
 class RooflinePlace(Task):
-    """Where a kernel stands under a GPU's roofs, one for each level of memory.
+    """The position of a kernel in a hierarchical roofline, with one roof for each level of memory.
 
-    Of each level: intensity = flops / moved, roof = intensity * bandwidth. attainable is the lowest of the
-    roofs and the peak, binds that level's number, or the number of levels if the peak is the lowest;
+    For each level: intensity = flops / moved, roof = intensity * bandwidth. attainable: the lowest of the
+    roofs and the peak. binds: the index of that level, or the number of levels if the peak is the lowest.
     share = flops / seconds / attainable.
     """
 
@@ -261,7 +260,7 @@ class RooflinePlace(Task):
         peak = float(rng.uniform(10e12, 1e15))
         bandwidths = np.sort(rng.uniform(0.3e12, 40e12, levels))[::-1]  # the nearest level is the fastest
         flops = float(peak * rng.uniform(1e-6, 1e-3))
-        if height == 1:  # powers of two, so that no order of the operations makes two numbers of the tie
+        if height == 1:  # powers of two, so that a tie is exact in any order of the operations
             peak, bandwidths, flops = (
                 2.0 ** np.round(np.log2(number)) for number in (peak, bandwidths, flops)
             )
@@ -319,10 +318,10 @@ NOTHING, SINGLE, PAD, TURN, HALF = 0, soundings.SINGLE, soundings.PAD, soundings
 
 
 class Wanted(NamedTuple):
-    """What a case of find_the_limit must show: the level that binds, and the change that lowers it most.
+    """Conditions on a case of find_the_limit: the level that binds, and the change that lowers it most.
 
-    `applied`: changes made before. `idle`: who takes idle SMs for busy ones finds that another level binds.
-    `crowded`: two blocks for each SM, or more. `then`: one of these binds after the change.
+    `applied`: changes that are already made. `idle`: another level would bind if SMs without a block counted
+    as busy. `crowded`: at least two blocks per SM. `then`: the levels one of which binds after the change.
     """
 
     item: str
@@ -377,10 +376,10 @@ def seconds_by_level(counts, device, idle=True):
 
 @task("ps05/find_the_limit", points=12)
 class FindTheLimit(Task):
-    """What binds a launch on a device, the change that lowers the bound most, and how many times.
+    """The level that bounds a launch on a device, the change that lowers the bound most, and its speedup.
 
-    The bound is the longest of seconds_by_level(). What a change does to it is counted on the changed kernel
-    (warplab.tasks.soundings); a change that finds nothing to change leaves the launch as it is.
+    The bound is the largest of seconds_by_level(). The effect of a change is counted on the changed kernel
+    (warplab.tasks.soundings); a change that does not apply leaves the launch unchanged.
     """
 
     entry = "find_the_limit"
@@ -396,12 +395,12 @@ class FindTheLimit(Task):
     )
 
     def make_cases(self, rng):
-        # rows of whole 128 bytes, in float16 too: a column lies in one bank
+        # rows are multiples of 128 bytes, also in float16: a column lies in one bank
         small, large = ((64 * rng.integers(*sides, 2)).tolist() for sides in ((1, 3), (3, 6)))
         return [self.drawn(rng, wanted, small, large) for wanted in WANTED]
 
     def drawn(self, rng, wanted, small, large):
-        """A case on the first of many random devices on which the launch is what is wanted."""
+        """A case on the first of many random devices on which the launch meets the conditions."""
         for _ in range(20_000):
             rows, cols = small if wanted.idle or rng.random() < 0.3 else large
             inputs = {
@@ -416,7 +415,7 @@ class FindTheLimit(Task):
 
     @staticmethod
     def draw_device(rng):
-        """Peaks and bandwidths a second, as far apart as those of GPUs from 2018 on."""
+        """Peaks and bandwidths per second, in the range of GPUs since 2018."""
         sms, clock = int(rng.integers(16, 145)), float(rng.uniform(1.2e9, 2.5e9))
         hbm = float(rng.uniform(0.3e12, 8e12))
         fp32 = 2 * 128 * sms * clock  # 128 lanes an SM, an FMA is two operations
@@ -430,7 +429,7 @@ class FindTheLimit(Task):
         }
 
     def shows(self, inputs, wanted):
-        """Whether a launch is what is wanted, with 10 % between the first and the second."""
+        """Whether a launch meets the conditions, with 10 % between the first and the second."""
         counts, device = inputs["counts"], inputs["device"]
         levels = seconds_by_level(counts, device)
         if np.argmax(levels) != wanted.binds or 1.1 * sorted(levels)[-2] > levels[wanted.binds]:
@@ -450,7 +449,7 @@ class FindTheLimit(Task):
         return not wanted.then or np.argmax(after) in wanted.then
 
     def wrong_result(self, case, outcome):
-        """With the five times where a number is wrong, so that it can be worked out by hand."""
+        """A wrong number is reported with the five times, from which it can be computed by hand."""
         wrong = super().wrong_result(case, outcome)
         if wrong is None or outcome is None or outcome.error:
             return wrong
@@ -492,7 +491,7 @@ class SoftmaxOnline(KernelTask):
     entry = "softmax_online"
     arguments = ("x", "out")
     yardstick = COPY
-    UNEVEN = 2.0  # a tree has 1.3; thread 0 that merges all pairs has more
+    UNEVEN = 2.0  # a tree has 1.3; more if thread 0 merges all pairs
     items = (
         Item("right", 3, title="Right for rows of any length"),
         Item("large", 3, title="Right for numbers far from zero"),
@@ -523,7 +522,7 @@ class SoftmaxOnline(KernelTask):
 
     def make_cases(self, rng):
         below = self.rows(rng, "large", 1, 200, 30.0, -900.0)
-        below.inputs["x"].sort()  # so that every number of a thread is a new maximum
+        below.inputs["x"].sort()  # so that every element of a thread is a new maximum
         return [
             self.rows(rng, "right", 3, 128),
             self.rows(rng, "right", 2, 1),
@@ -531,8 +530,8 @@ class SoftmaxOnline(KernelTask):
             self.rows(rng, "right", 1, 33),
             self.rows(rng, "large", 2, 300, 60.0),
             below,
-            self.rows(rng, "large", 1, 65, 2000.0, -4e9),  # below any number that stands for minus infinity
-            self.rows(rng, "two_reads", 5, 1024, 30.0, 300.0),  # powers of these overflow
+            self.rows(rng, "large", 1, 65, 2000.0, -4e9),  # below any finite substitute for minus infinity
+            self.rows(rng, "two_reads", 5, 1024, 30.0, 300.0),  # exp of these overflows
         ]
 
     def at(self, rng, place):
@@ -557,8 +556,8 @@ class SoftmaxOnline(KernelTask):
 
     def tolerance(self, inputs, expected):
         """x - max is rounded once, which exp turns into a relative error of |x - max| u; exp itself, each
-        rescaling of the sum (at most one for each number of a thread and eight for the tree) and the
-        division cost a few u more.
+        rescaling of the sum (at most one per element of a thread and eight in the tree) and the division add
+        a few u.
         """
         unit = 2.0**-24
         reach = np.abs(inputs["x"].astype(np.float64) - inputs["x"].max(axis=1, keepdims=True))
@@ -566,14 +565,14 @@ class SoftmaxOnline(KernelTask):
         return {"out": expected["out"] * unit * (4 * reach.max() + 8 * steps + 16) + 1e-37}
 
     def bounds(self, inputs):
-        """Two reads and a write of every number.
+        """Two reads and a write of every element.
 
-        A pass for the maximum, one for the sum and one for the result read three times.
+        Separate passes for the maximum, the sum and the result make three reads.
 
-        Time: the second read of 8 KiB comes from a cache, so HBM sees what a copy moves. On top come
-        three exponentials a number, each of which waits for the one before, and a tree: up to 4 times a
-        copy's time earns everything, and so do three passes, whose third read comes from the cache as well.
-        One thread doing a row's work is far beyond 12. Provisional: not yet recorded on a GPU.
+        Time: the second read of a row, 8 KiB, hits a cache, so HBM moves as many bytes as for a copy. In
+        addition there are three dependent exponentials per element, and a tree: full points up to 4 times
+        the time of a copy. Three passes earn them as well, since the third read hits the cache, too. One
+        thread per row is far beyond 12. Provisional: not yet recorded on a GPU.
         """
         once = sectors(inputs["x"].shape)
         return {
@@ -598,7 +597,7 @@ class FlashAttention(KernelTask):
 
     @staticmethod
     def tokens(rng, item, count, size=1.0, sign=None):
-        """Queries `size` times as large as the rest; with sign -1 every score is negative."""
+        """Queries are `size` times as large as keys and values; with sign -1 every score is negative."""
         inputs = {name: rng.normal(size=(int(count), HEAD)).astype(np.float32) for name in "qkv"}
         inputs["q"] *= np.float32(size)
         if sign:
@@ -617,7 +616,7 @@ class FlashAttention(KernelTask):
         ]
 
     def at(self, rng, place):
-        """Far from zero, queries and keys are whole numbers times a power of two: exact in any order."""
+        """Queries and keys far from zero are integers times a power of two: exact in any order."""
         scores = place["scores"]
         row, n = ("ragged", place["n"]) if scores == PLAIN else ("large", -(-place["n"] // QUERIES) * QUERIES)
         case = self.tokens(rng, row, n)
@@ -645,30 +644,27 @@ class FlashAttention(KernelTask):
         return {"out": weights / weights.sum(axis=1, keepdims=True) @ v}
 
     def tolerance(self, inputs, expected):
-        """A score is a sum of 16 products; its error goes into a weight as a relative one.
+        """A score is a sum of 16 products; its absolute error is the relative error of a weight.
 
-        The result is a mean of the values under weights that are wrong by that much, after a sum of n terms
-        with a rescaling for each.
+        The result is a mean of the values with these weights, whose sum has n terms with a rescaling each.
         """
         q, k, v = (np.abs(inputs[name].astype(np.float64)) for name in "qkv")
         score = 0.0 if "exact" in inputs else 2 * sum_tolerance(HEAD, (q @ k.T).max() / 4)
         return {"out": (2 * score + 2.0**-24 * (6 * len(q) + 32)) * v.max()}
 
     def bounds(self, inputs):
-        """k and v once for each block; q and out once, with room for threads that walk along a row of their
-        own, eight times the sectors. Without a table every warp asks for every key and value, number by
-        number.
+        """k and v are read once per block; q and out once, where eight times the sectors are allowed for
+        threads that each read a row. Without a table every warp reads every key and value, float by float.
 
-        There is no row for time: one head in blocks of 64 threads leaves most of a GPU empty at every length
-        whose square NumPy can check in a second or two, and a clock would see the latency of a few warps and
-        not what they fetch.
+        There is no row for time: at every length whose square NumPy can check in a second or two, one head in
+        blocks of 64 threads leaves most of a GPU idle, and the time would be the latency of a few warps.
         """
         once = sectors(inputs["q"].shape)
         full = 16 * once + 1.1 * 2 * self.plan(inputs)[0] * once
         return {"sectors": Bound("global_memory.sectors", full, 2.5 * full, "sectors")}
 
 
-BINS = 32  # of task "echoes": strengths of an echo, and lanes of its blocks
+BINS = 32  # in task "echoes": the strengths of an echo, and the lanes of a block
 
 
 @task("ps05/echoes_cause", points=2)
@@ -688,7 +684,7 @@ class EchoesCause(Task):
 
     @staticmethod
     def asked(rng, item, different):
-        """A warp's strengths, so many different ones among them."""
+        """The strengths of a warp's echoes, `different` distinct ones."""
         kinds = rng.permutation(BINS)[: int(different)]
         strengths = np.concatenate([kinds, rng.choice(kinds, BINS - len(kinds))])
         name = f"{item}, {so_many(int(different), 'different strength')}"
@@ -710,13 +706,13 @@ class EchoesCause(Task):
         return self.asked(rng, "calm" if place["different"] < 4 else "drawn", place["different"])
 
     def reference(self, inputs):
-        """A load and a store; in each the lanes with the same strength take turns."""
+        """A load and a store; in each the lanes with the same strength conflict."""
         return {"conflicts": np.array(2 * (np.bincount(inputs["strengths"]).max() - 1))}
 
 
 @task("ps05/echoes", points=6)
 class Echoes(KernelTask):
-    """How often each of 32 strengths stands in x, by warps with a table for each lane: a program to mend."""
+    """A histogram of x with 32 bins, by warps with a table for each lane: a program to mend."""
 
     entry = "echoes"
     arguments = ("x", "out")
@@ -770,15 +766,16 @@ class Echoes(KernelTask):
         return {"out": np.bincount(inputs["x"], minlength=BINS)}
 
     def bounds(self, inputs):
-        """What is read and handed in is counted with the conflicts, so that no table at all does not pass.
+        """Sectors of global memory are counted together with the conflicts, so that a kernel without a table
+        does not pass.
 
         A calm sea costs the given program 62 conflicts for each echo of a lane, a rough one about five, with
-        and without a word of padding. To set the table down its columns, or to add it up down its columns,
-        costs 992 for each block, once: one of them is let pass.
+        and without a word of padding. Clearing the table along columns, or summing it along columns, costs
+        992 per block, once: one of the two is allowed.
 
-        A block hands in 32 sums: at once its atomic reads and writes 4 sectors of `out`, one by one each
-        reads and writes a sector, 96 in all. Who hands in the counts of every lane makes 1,024 of a block's
-        sums, half as many as the cases have sectors to read.
+        A block adds 32 sums to `out`: in one request its atomics read and write 4 sectors; one at a time each
+        reads and writes a sector, 96 in all. Adding the counts of every lane separately makes 1,024 additions
+        per block, half as many as the cases have sectors to read.
         """
         blocks, read = inputs["blocks"], inputs["x"].size / 8
         banks = "shared_memory.bank_conflicts + global_read.sectors + atomics.lanes"

@@ -1,5 +1,5 @@
-"""Problem set 6, does it fit: the tenants of the desk counted, activations thrown away and made again,
-batches in parts.
+"""Problem set 6, does it fit: the bytes of training and of a KV cache, activation checkpointing, gradient
+accumulation, and the largest batch.
 """
 
 import functools
@@ -31,7 +31,7 @@ def state_of(parameters, recipe):
 
 
 def number_of(recipe):
-    """Bytes of an activation."""
+    """Bytes per activation."""
     return 4 if recipe["precision"] == "fp32" else 2
 
 
@@ -66,8 +66,9 @@ class TrainingBytes(Task):
     corners = 12
 
     def make_cases(self, rng):
-        """The models of the rows on state have few words, so that a forgotten matrix of embeddings costs the
-        row on parameters alone; one of those on activations has many, and thin layers: logits are no block's.
+        """The models of the rows on state have few words, so that a forgotten embedding matrix loses only the
+        row on parameters; one of those on activations has many words and narrow layers, so that logits that
+        are counted as activations of a block show.
         """
 
         def model(item, layers, width, trained, words=(13, 60_000), tokens=(10, 2048)):
@@ -105,7 +106,7 @@ class TrainingBytes(Task):
         ]
 
     def at(self, rng, place):
-        """As in make_cases: where the parameters are not asked the words are few, beside blocks."""
+        """As in make_cases: in rows that do not ask for parameters there are few words."""
         model = {key: place[key] for key in ("vocabulary", "width", "layers")}
         model |= {"context": int(rng.integers(1, 4096)), "heads": 8}
         if place["asked"] != "parameters":
@@ -141,8 +142,8 @@ class TrainingBytes(Task):
         }
 
     def tolerance(self, inputs, expected):
-        """A bias forgotten among the parameters costs that row alone; a wrong recipe is at least a quarter
-        off.
+        """A bias that is forgotten loses the row on parameters only; a wrong recipe is off by at least a
+        quarter.
         """
         return {name: 0.1 * float(expected[name]) for name in ("state", "activations")}
 
@@ -201,8 +202,8 @@ class Checkpointed(VjpTask):
         return y
 
     def wrong_result(self, case, outcome):
-        """`plain` itself is given, and right: whoever keeps what goes into every layer, as autograd does
-        there, has thrown nothing away. With three layers, two of them may be few.
+        """The values of the given `plain` are right, so a submission that keeps the input of every layer, as
+        autograd does there, earns nothing. With three layers, two of them may be kept.
         """
         counters = outcome.counters if outcome and not outcome.error else {}
         array, layers = case.inputs["x"].nbytes, len(case.inputs["w"])
@@ -212,9 +213,9 @@ class Checkpointed(VjpTask):
         return super().wrong_result(case, outcome)
 
     def rounding(self, inputs):
-        """Every layer rounds `width` products and sums and a tanh, and so does every step back: `layers * (2
-        * width + 8)` roundings in a chain, with a factor of 8 to spare, times the same chain of absolute
-        values. An error of y also moves the slope 1 - y^2, by far less than 0.01.
+        """Each layer has roundings of `width` products and sums and of a tanh, forward and backward:
+        `layers * (2 * width + 8)` in a chain, with a safety factor of 8, times the same chain of absolute
+        values. An error of y also changes the slope 1 - y^2, by far less than 0.01.
         """
         layers, width, _ = inputs["w"].shape
         results, w = [np.abs(inputs["x"].astype(np.float64))], inputs["w"].astype(np.float64)
@@ -235,8 +236,8 @@ class Checkpointed(VjpTask):
         }
 
     def bounds(self, inputs):
-        """Autograd keeps the input of every layer and its result, which is the next one's input: layers + 1
-        arrays, and w. Every fourth of them, and w, is our full mark; three quarters of all is none.
+        """Autograd keeps the input of every layer and the last result, layers + 1 arrays, and w. Full points
+        for a fourth of these arrays and w, none for three quarters of all.
         """
         array, weights = inputs["x"].nbytes, inputs["w"].nbytes
         layers = len(inputs["w"])
@@ -252,14 +253,14 @@ class Checkpointed(VjpTask):
 
 @task("ps06/accumulate", points=20)
 class Accumulate(Task):
-    """The gradient of the mean squared error over a large batch that comes in parts, clipped as if it had
-    come at once.
+    """The gradient of the mean squared error over a large batch that comes in parts, clipped as that of the
+    whole batch.
 
     error = mean over all rows of (x @ w - y)^2, gradient by w; scaled down to the length max_norm if it is
     longer. Parts whose gradient is not finite are left out, with their rows; zeros if none is left.
 
-    It crosses as a function: going back after each part is the lesson, and a vjp crossing goes back
-    once, through all parts together.
+    It crosses as a function: the lesson is a backward pass after each part, and a vjp crossing makes one
+    through all parts together.
     """
 
     entry = "accumulate"
@@ -304,7 +305,7 @@ class Accumulate(Task):
 
     def make_cases(self, rng):
         batch = functools.partial(self.batch, rng)
-        # Finite, and so is its gradient; its error is beyond float32.
+        # Its values and its gradient are finite; its error overflows float32.
         overflowing = batch("broken", [5, 6, 2], broken=[(1, 2e19)], only=1)
         overflowing.inputs["batches"][1][0] *= np.float32(2.0**-10)
         return [
@@ -322,7 +323,7 @@ class Accumulate(Task):
         ]
 
     def at(self, rng, place):
-        """Features crossed: parts of several sizes, broken ones, and a gradient that is clipped."""
+        """Combinations of parts of several sizes, parts that are not finite, and clipping."""
         parts = place["parts"]
         sizes = [place["rows"], *rng.integers(1, 40, parts - 1)]
         bad = {"none": [], "the first": [0], "the last": [parts - 1], "all": range(parts)}[place["broken"]]
@@ -340,16 +341,14 @@ class Accumulate(Task):
 
     @staticmethod
     def rows(inputs):
-        """(x, y) of all parts that hold finite numbers only, float64."""
+        """(x, y) of all parts with finite values only, float64."""
         parts = [[np.asarray(part, np.float64) for part in batch] for batch in inputs["batches"]]
         whole = [(x, y) for x, y in parts if np.isfinite(x).all() and np.isfinite(y).all()]
         none = [(np.zeros((0, len(inputs["w"]))), np.zeros(0))]
         return tuple(np.concatenate(part) for part in zip(*(whole or none), strict=True))
 
     def tolerance(self, inputs, expected):
-        """Sums over the features and over the rows, of float32 products; clipping scales the error with the
-        gradient.
-        """
+        """Sums over features and rows of float32 products; clipping scales the error with the gradient."""
         w = np.abs(inputs["w"].astype(np.float64))
         x, y = map(np.abs, self.rows(inputs))
         return {"gradient": 2 * sum_tolerance(len(w) + len(x) + 8, 2 * x.T @ (x @ w + y) / max(1, len(x)))}
@@ -357,7 +356,7 @@ class Accumulate(Task):
 
 @task("ps06/largest_batch", points=15)
 class LargestBatch(Task):
-    """The largest number of sequences that fit a card beside the state of training, or 0."""
+    """The largest number of sequences that fit on a card besides the state of training, or 0."""
 
     entry = "largest_batch"
     arguments = ("model", "recipe", "tokens", "card", "checkpoint")
@@ -404,8 +403,8 @@ class LargestBatch(Task):
             )
 
         def almost():
-            """Sequences that fit, and most of one more; so many that one array more or less a sequence, of at
-            most 40 + 16, makes it one sequence less or more.
+            """Sequences that fit, with memory for most of one more; so many that an array too many or too few
+            of the 40 + 16 at most per sequence changes the result by one.
             """
             return int(rng.integers(60, 120)) + float(rng.uniform(0.6, 0.95))
 
@@ -422,15 +421,15 @@ class LargestBatch(Task):
 
     @staticmethod
     def one(inputs):
-        """Bytes that one sequence keeps."""
+        """Bytes kept per sequence."""
         model, segments = inputs["model"], inputs["model"]["layers"] if inputs["checkpoint"] else None
         shape = model["layers"], model["width"], model["heads"], inputs["tokens"]
         return int(activation_bytes(*shape, number=number_of(inputs["recipe"]), segments=segments))
 
     def at(self, rng, place):
-        """A card that holds `fit` sequences to the byte, or one byte less, or half of one more.
+        """A card with memory for exactly `fit` sequences, or one byte less, or half a sequence more.
 
-        What is wrong with checkpoints belongs to their row, so that small cards do without.
+        Errors with checkpoints belong to their own row, so small cards are without them.
         """
         none = place["fit"] - (place["left"] == "one byte less") < 1
         place = place | {"checkpoint": place["checkpoint"] and not none}
@@ -457,8 +456,8 @@ class LargestBatch(Task):
 
 @task("ps06/kv_cache_bytes", points=15)
 class KvCacheBytes(Task):
-    """Bytes of the keys and values of a batch, and the longest sequence whose keys and values fit into
-    what is free. `local` of the layers keep only the last `window` tokens of a sequence.
+    """Bytes of the keys and values of a batch, and the longest sequence whose keys and values fit into the
+    free memory. `local` of the layers keep only the last `window` tokens of a sequence.
     """
 
     entry = "kv_cache_bytes"
@@ -507,7 +506,7 @@ class KvCacheBytes(Task):
                 )
                 each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
                 inputs["free"] = int(each * (self.kept(model, inputs["tokens"]) + rng.uniform(-0.4, 0.4)))
-            if one_beyond:  # where no whole layer more would fit, and a token for the few that keep all does
+            if one_beyond:  # one token past the window: only layers that keep all tokens need memory for it
                 each = 2 * model["kv_heads"] * model["head_size"] * model["number"]
                 inputs["free"] = each * self.kept(model, model["window"] + 1)
             if free is not None:
@@ -538,12 +537,12 @@ class KvCacheBytes(Task):
 
     @staticmethod
     def kept(model, tokens):
-        """Keys, or values, of a head that a sequence of so many tokens keeps in all layers together."""
+        """Keys (or values) per head that a sequence of `tokens` keeps, summed over the layers."""
         everywhere = model["layers"] - model["local"]
         return everywhere * tokens + model["local"] * min(tokens, model["window"])
 
     def at(self, rng, place):
-        """A free space that holds `fit` tokens to the byte, or one byte less."""
+        """Free memory for exactly `fit` tokens, or one byte less."""
         layers, window = place["layers"], place["window"]
         local = {"none": 0, "one": min(1, layers - 1), "all but one": layers - 1}[place["local"]]
         model = {"layers": layers, "local": local, "window": window, "kv_heads": place["kv_heads"]}

@@ -98,9 +98,9 @@ class QuantizeInt8(Task):
         }
 
     def tolerance(self, inputs, expected):
-        """Whoever computes in float32 may round to the other neighbour where w / scale lies within a few
-        roundings of a half; on the half itself, where the scale is a float32 and so no rounding takes
-        place, nobody may. What is left of a weight is the difference of two numbers of up to 127 scales.
+        """In float32, w / scale may round to the other neighbour if it lies within a few roundings of a half;
+        not on the half itself, where the scale is a float32 and the quotient exact. The remainder of a weight
+        is a difference of two numbers of up to 127 scales.
         """
         quotient, scale = self.quotient(inputs)
         off = np.abs(np.abs(quotient - np.trunc(quotient)) - 0.5)
@@ -118,10 +118,10 @@ class EncodeFloat(Task):
     """The bit patterns of numbers in a format with a sign, `exponent_bits`, `fraction_bits` and the bias
     2^(exponent_bits - 1) - 1.
 
-    Rounded once, to nearest, ties to even, with subnormals. With `infinities` the top exponent is set apart
-    as in IEEE 754, and what rounds beyond the largest number is infinite; without (E4M3 of the FP8 paper and
-    of the OCP) only the pattern of all ones is not a number, and what is too large, infinity too, becomes the
-    largest number (PyTorch 2.12 and later do the same). NaN: sign 0, all other bits 1.
+    Rounded once, to nearest, ties to even, with subnormals. With `infinities` the largest exponent is
+    reserved as in IEEE 754, and overflow gives infinity; without (E4M3 of the FP8 paper and of the OCP) only
+    the pattern of all ones is NaN, and overflow, infinity included, saturates at the largest number (as in
+    PyTorch 2.12 and later). NaN: sign 0, all other bits 1.
     """
 
     entry = "encode_float"
@@ -177,7 +177,7 @@ class EncodeFloat(Task):
             return self.numbers(rng, item, bits, x, name if name in self.formats else "")
 
         few = int(rng.integers(2, 10))
-        forms = (*self.formats, None, (2, few, True), (3, 1, False))  # and the shortest fields there may be
+        forms = (*self.formats, None, (2, few, True), (3, 1, False))  # with the smallest fields allowed
         ordinary = functools.partial(_ordinary, rng)
         return [
             *(numbers("normal", form, ordinary) for form in forms),
@@ -197,7 +197,7 @@ class EncodeFloat(Task):
         ]
 
     def wrong_result(self, case, outcome):
-        """With the number whose code is wrong: a place in an array that nobody has seen says little."""
+        """The message names the number whose code is wrong, since its place in the array says little."""
         wrong = super().wrong_result(case, outcome)
         first = re.search(r"first at \[(\d+)\]", wrong or "")
         if not first:
@@ -254,7 +254,7 @@ def _small(rng, smallest, fraction):
 
 
 def _around(largest, second_nan=np.nan):
-    """From the last number to beyond the half step after it, which would go to the next one."""
+    """From the largest number to beyond the midpoint to the next one, which would round up."""
 
     def x(smallest, fraction):
         step = 2.0 ** (np.floor(np.log2(largest)) - fraction)
@@ -312,9 +312,9 @@ class LossScaling(Task):
 
     @staticmethod
     def network(rng, item, largest_scale, scale, w1=0.5, x=1.0, only=(), sizes=None):
-        """`share` is chosen so that 2^largest_scale brings the largest number on the way back to 45,000,
-        and twice as much is inf. w1, x: their sizes; large x make the first gradient the largest
-        number, large w1, which leave tanh no slope, the second.
+        """`share` is chosen so that with a scale of 2^largest_scale the largest number of the backward pass
+        is 45,000, and twice that scale gives inf. w1, x: their magnitudes. With a large x the largest number
+        is in the first gradient; with a large w1, where tanh saturates, in the second.
         """
         drawn = rng.integers(10, 30), rng.integers(3, 12), rng.integers(4, 16), 2
         batch, width, hidden, outputs = (int(size) for size in sizes or drawn)
@@ -347,7 +347,7 @@ class LossScaling(Task):
                 largest + int(rng.integers(18, 24)),
                 w1=8.0,
                 only=("grad2", "scale"),
-            ),  # the first is all rounding errors
+            ),  # the first consists of rounding errors
             network("overflow", int(rng.integers(12, 20)), 21, w1=0.01, x=64.0),
         ]
 
@@ -378,9 +378,9 @@ class LossScaling(Task):
         return {"grad1": grad1, "grad2": grad2, "scale": np.array(scale)}
 
     def tolerance(self, inputs, expected):
-        """Every array on the way is rounded to float16: by HALF of what it holds or, where that is subnormal,
-        by TINY / scale, and what came in with the factors goes on. A product is summed in float32 and
-        rounded once; four times as much leaves room for sums in pieces.
+        """Every intermediate array is rounded to float16, with a relative error of HALF or, if subnormal, an
+        error of TINY / scale, in addition to the errors of its factors. A product is summed in float32 and
+        rounded once; a factor of four allows sums in parts.
         """
         w1, w2, x, _ = (np.abs(inputs[name].astype(np.float64)) for name in ("w1", "w2", "x", "y"))
         out, back, through, _, _ = (np.abs(part) for part in self.way_back(inputs))
@@ -404,8 +404,8 @@ class LossScaling(Task):
 
 @task("ps07/wmma_matmul", points=25)
 class WmmaMatmul(KernelTask):
-    """C = A @ B with half factors and float sums, a warp for every 32 x 32 of C; lda and ldb numbers from row
-    to row of A and of B.
+    """C = A @ B with float16 factors and float32 sums, one warp per 32 x 32 of C; lda and ldb are the row
+    strides of A and B.
     """
 
     entry = "wmma_matmul"
@@ -430,9 +430,7 @@ class WmmaMatmul(KernelTask):
 
     @staticmethod
     def matrices(rng, item, m, n, k, beside=(0, 0)):
-        """A case whose sizes are counted in tiles; `beside` is how many more of them lie beside A and B in
-        their rows.
-        """
+        """A case with sizes in tiles; `beside`: the tiles in the rows of A and B beyond their columns."""
         lda, ldb = (TILE * int(size) for size in (k + beside[0], n + beside[1]))
         m, n, k = (TILE * int(size) for size in (m, n, k))
         inputs = {"m": m, "n": n, "k": k, "lda": lda, "ldb": ldb}
@@ -449,7 +447,7 @@ class WmmaMatmul(KernelTask):
             self.matrices(rng, "rectangular", *rng.permutation([2, 4, 6])),
             self.matrices(rng, "window", 2, 4, 3, rng.permutation([1, 3])),
             self.matrices(rng, "edge", 1, 1, 1),
-            self.matrices(rng, "edge", 3, 2, rng.integers(3, 6)),  # k is never n: the distances differ
+            self.matrices(rng, "edge", 3, 2, rng.integers(3, 6)),  # k is never n: the strides differ
             self.matrices(rng, "edge", 2, 5, rng.integers(2, 5)),
             self.matrices(rng, "tensor", 4, 4, 4),
             self.matrices(rng, "reuse", 4, 6, 4),
@@ -457,7 +455,7 @@ class WmmaMatmul(KernelTask):
 
     def at(self, rng, place):
         m, n, k = (place[name] // TILE for name in "mnk")
-        edge = m % 2 or n % 2  # a row of its own, without what is wrong with windows
+        edge = m % 2 or n % 2  # in a row of their own, so that errors with strides do not matter there
         beside = (0, 0) if edge else (place["beside A"], place["beside B"])
         item = "edge" if edge else "window" if any(beside) else "rectangular"
         return self.matrices(rng, item, m, n, k, beside)
@@ -484,14 +482,14 @@ class WmmaMatmul(KernelTask):
     def tolerance(self, inputs, expected):
         """Products of float16 are exact in float32; the sum has k terms.
 
-        One that is kept in float16 is off by thousands of times more.
+        The error of a sum in float16 is thousands of times larger.
         """
         a, b = self.factors(inputs)
         return {"C": sum_tolerance(inputs["k"], np.abs(a) @ np.abs(b))}
 
     def unshared(self, inputs, counters, launch=()):
-        """Beside the work of all warps: each product is made once, and each sum stored once. The sizes of
-        these rows are multiples of 32, where no tile overlaps another.
+        """Besides the balance of the warps: each product is computed once, and each sum stored once. The
+        sizes of these rows are multiples of 32, where no tiles overlap.
         """
         m, n, k = (inputs[name] for name in "mnk")
         made, stored = (counters.get(name, 0.0) for name in ("flops", "global_write.sectors"))
@@ -505,17 +503,17 @@ class WmmaMatmul(KernelTask):
         return super().unshared(inputs, counters, launch)
 
     def bounds(self, inputs):
-        """For each product of tiles.
+        """Counts per product of tiles.
 
-        Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile after the other; a scalar
-        multiply-add for each number takes 128 alone, and 280 with its loads and conversions in the best that
-        we wrote. Sectors: for four products two tiles of A and two of B, 16 sectors each; a tile of each for
-        every product is twice as many.
+        Warp instructions: 9 to 14 with 2 x 2 tiles, 16 to 22 with one tile at a time; scalar multiply-adds
+        take 128 alone, and 280 with loads and conversions in the best kernel that we wrote. Sectors: four
+        products need two tiles of A and two of B, 16 sectors each; loading both tiles for every product takes
+        twice as many.
 
-        Time: a warp does 16 FLOP for each byte that it loads, where a library's tiles for block and warp do
-        several times as many, and loads nothing ahead: up to 15 times the library's time earns everything.
-        Without Tensor Cores an H100 SXM has a fifteenth of the arithmetic, and a scalar kernel uses a part of
-        that: nothing from 60 on. Provisional: not yet recorded on a GPU.
+        Time: a warp does 16 FLOP per byte that it loads, where a library's tiles per block and warp do
+        several times as many, and it does not prefetch: full points up to 15 times the library's time.
+        Without Tensor Cores an H100 SXM has a fifteenth of the FLOP/s, of which a scalar kernel reaches a
+        part: no points from 60 times on. Provisional: not yet recorded on a GPU.
         """
         products = inputs["m"] * inputs["n"] * inputs["k"] / TILE**3
         sectors = products * TILE
@@ -528,8 +526,8 @@ class WmmaMatmul(KernelTask):
 
 @task("ps07/int8_matmul", points=20)
 class Int8Matmul(KernelTask):
-    """Y = X @ W.T, exactly, for int8 matrices whose rows are `words` registers of four numbers; blocks of 16
-    x 16 threads.
+    """Y = X @ W.T, exactly, for int8 matrices with rows of `words` 32-bit words of four numbers each; blocks
+    of 16 x 16 threads.
     """
 
     entry = "int8_matmul"
@@ -570,7 +568,7 @@ class Int8Matmul(KernelTask):
             self.matrices(rng, "ragged", 1, 1, 1),
             self.matrices(rng, "ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(9, 20) + 1),
             self.matrices(rng, "ragged", 2 * rng.integers(4, 20) + 1, 5, 16),
-            # What is counted is counted where half a tile hangs over on each side.
+            # In the counted cases half of the last tile is outside on each side.
             self.matrices(rng, "words", 56, 56, 56),
             self.matrices(rng, "dp4a", 56, 40, 56),
             self.matrices(rng, "sectors", 40, 56, 40),
@@ -588,7 +586,7 @@ class Int8Matmul(KernelTask):
         return case
 
     def make_timed(self, rng):
-        """2,048 cubed, with 24 MiB for the student's kernel; the yardstick has the same numbers in FP32."""
+        """2,048 cubed, with 24 MiB for the student's kernel; the yardstick has the same values in FP32."""
         case = self.matrices(rng, "time", 2048, 2048, 512)
         case.inputs.update({f"{name} in FP32": case.inputs[name].astype(np.float32) for name in ("X", "W")})
         return [case]
@@ -606,18 +604,18 @@ class Int8Matmul(KernelTask):
         return {"Y": sums.astype(np.int64)}
 
     def bounds(self, inputs):
-        """For 32 products of words, those of the zeros that fill the tables up among them: two loads, each of
-        one wavefront, and two more for every 16 from memory, which count three times: 2.4, and 2.75 if half
-        of the threads fetch. 8 and more by bytes, 9 from tables 16 words wide. 5 to 6 instructions of warps,
-        11 where the loop is not unrolled; 28 where words are taken apart. A kernel without tables leaves the
-        zeros out: points run out below its 6 wavefronts and, by bytes, its 21 instructions for each word of
-        a warp that has a row. Sectors: the words of 16 + 16 rows a block; tables of 16 bytes a row use half
-        of each sector, and a kernel without tables fetches 9 to 36 times as many.
+        """Counts per 32 products of words, the zeros that pad the tables included.
+
+        Wavefronts: two loads of one wavefront each, and two global loads per 16 words, which count three
+        times: 2.4, and 2.75 if half of the threads load. 8 or more with loads of bytes, 9 with tables 16
+        words wide. Warp instructions: 5 to 6, 11 if the loop is not unrolled, 28 if words are unpacked. A
+        kernel without tables has no padding: no points from its 6 wavefronts on and, with loads of bytes, its
+        21 instructions per word of a warp that has a row. Sectors: the words of 16 + 16 rows per block;
+        tables of 16 bytes per row use half of each sector; kernels without tables read 9 to 36 times as many.
 
         Time: the yardstick is the same product in FP32, by the library on CUDA cores (its INT8 product runs
-        on Tensor Cores, which this kernel does not use). Two reads from a table for four multiply-adds allow
-        half of the FP32 peak: a ratio of 2, and up to 6 earns everything. Provisional: not yet recorded on a
-        GPU.
+        on Tensor Cores, which this kernel does not use). Two shared-memory reads per four multiply-adds allow
+        half of the FP32 peak: a ratio of 2, and full points up to 6. Provisional: not yet recorded on a GPU.
         """
         m, n, words = (inputs[name] for name in ("m", "n", "words"))
         down, across = -(-m // BLOCK), -(-n // BLOCK)
