@@ -18,7 +18,7 @@ help:
 	@echo "make serve      read the book at http://127.0.0.1:$(PORT)   (PORT=...)"
 	@echo "make editions   the whole book as one PDF, in _build/html/editions (needs a Chromium)"
 	@echo "make slides     a lecture of forty minutes for each chapter, in _build/html/slides"
-	@echo "make quick      a sample in under 90 s: no book, no browser, at most 4 cases of each test"
+	@echo "make quick      a sample in about a minute: no book, no browser, nothing slow, at most 3 cases of each test"
 	@echo "make full       all of it, with make course on a fresh clone and an empty pip cache (hours)"
 	@echo "make bench      how fast this machine runs the SIMT engine, what sandbox and class cost beside nbgrader, and each task's check"
 	@echo "make record     measure on this GPU what the book has no record of   (EXPERIMENT=name: only that one)"
@@ -69,7 +69,7 @@ test: before-tests
 	$(PYTEST)
 
 quick: venv
-	$(PYTEST) --at-most 4 -m "not gpu and not full and not slow and not browser"
+	$(PYTEST) -n 2 --at-most 3 -m "not gpu and not full and not slow and not browser"
 
 full: before-tests
 	$(PYTEST) -m "not gpu"

@@ -47,6 +47,7 @@ def test_the_array_multiplies_fetches_each_number_once_and_needs_m_plus_2n_minus
     assert (clocks, fetched) == (m + 2 * n - 2, m * n)
 
 
+@pytest.mark.slow
 def test_the_schedule_gives_every_cell_m_clocks_of_work():
     n, m = 6, 4
     busy = sum(
@@ -65,6 +66,7 @@ def test_the_numbers_about_the_array():
         assert said in TEXT
 
 
+@pytest.mark.slow
 def test_the_figure_of_filling_shows_counts_on_the_curve():
     counted = run("counted = {}", rng=np.random.default_rng(1))["counted"]
     for (n, m), share in counted.items():
@@ -90,6 +92,7 @@ def test_the_warps_kernel_sums_each_warp_and_the_text_in_hip_differs_in_the_line
     assert "four lines differ" in TEXT
 
 
+@pytest.mark.slow
 def test_every_ridge_lies_where_the_chapter_says():
     ridges = [specs.get(key)["ridge_bf16"].value for key in CHIPS]
     assert (round(min(ridges)), round(max(ridges))) == (166, 560)
@@ -177,6 +180,7 @@ def test_the_carbon_of_a_kilowatt_hour():
     assert round(kwh / 1e6, 1) == 27.5 and round(tonnes * 1e6 / kwh) == 414
 
 
+@pytest.mark.slow
 def test_the_way_from_a_pixel_to_a_bill():
     picojoules = {"DRAM": 640.0}
     path = run("path = [", weights=14e9, picojoules=picojoules, rent=prices.cheapest("h100-sxm").gpu_hour)[

@@ -283,6 +283,7 @@ def test_a_list_ends_where_its_author_ended_it(page):
     assert [token.attrGet("start") for token in lists if token.attrGet("start")] == []
 
 
+@pytest.mark.slow
 def test_every_reference_can_be_followed():
     lost = [key for key, entry in bibliography().items() if not ({"url", "doi"} & set(entry.fields))]
     assert lost == []

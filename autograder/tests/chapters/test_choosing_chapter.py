@@ -351,6 +351,7 @@ def day(wish=None, **how):
     return run, answer, float(np.percentile(run.latency[surge], 95)), len(came)
 
 
+@pytest.mark.slow
 def test_the_days_of_the_page():
     (auto, answer, surge, count), (twelve, _, drowned, _), (fourteen, _, held, _) = (
         day(cold=180),
@@ -372,6 +373,7 @@ def test_a_colder_start_makes_a_longer_queue_and_no_replica_a_faster_answer():
     assert many[0].latency.max() == pytest.approx(many[1])
 
 
+@pytest.mark.slow
 def test_a_lower_target_holds_the_surge_at_the_price_of_a_fixed_fleet():
     run, answer, surge, _ = day(
         lambda replicas, in_flight: chapter()["desired"](replicas, in_flight, target=4), cold=180
@@ -407,6 +409,7 @@ def test_up_at_once_but_by_steps_and_down_after_five_minutes():
     assert run.ready[1] == 1 and run.ready[5] == 5  # cold for 60 s, four syncs
 
 
+@pytest.mark.slow
 def test_the_figures_say_what_they_show():
     figures = module("warplab.figures.choosing")
     names = run_cells("11-choosing", "MINUTES, simulated", **chapter())

@@ -133,6 +133,7 @@ def test_littles_law_gives_the_57_instructions_and_the_70_warps():
     assert round(per_sm / 128) == 70 > 64 and round(per_sm / 256) == 35
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("warps", "arithmetic"), [(1, 0), (8, 15), (16, 15), (8, 63), (16, 57), (16, 63)])
 def test_the_simulated_scheduler_stays_under_littles_law_and_far_from_full_on_it(warps, arithmetic):
     law = min(1.0, warps * (arithmetic + 1) / (700 + 4 * arithmetic))
@@ -141,6 +142,7 @@ def test_the_simulated_scheduler_stays_under_littles_law_and_far_from_full_on_it
     assert share > law * (0.95 if law < 0.6 else 0.9)
 
 
+@pytest.mark.slow
 def test_warps_in_step_cost_what_the_page_prints_and_only_in_step():
     share = chapter()["share_of_busy_cycles"]
     assert round(100 * share(16, 63)) == 94
@@ -149,6 +151,7 @@ def test_warps_in_step_cost_what_the_page_prints_and_only_in_step():
     assert share(16, 63, in_turn=True, apart=60) == 1  # "busy in every cycle"
 
 
+@pytest.mark.slow
 def test_one_warp_by_hand_is_busy_in_2_percent_of_the_cycles():
     assert chapter()["share_of_busy_cycles"](1, 15) == pytest.approx(16 / 760, rel=0.03)
     assert "16 instructions in 760 cycles: it was busy in 2 %" in TEXT
@@ -193,6 +196,7 @@ def test_a_gpu_that_nobody_measured_gets_no_curve():
     assert "none on this machine" not in figures.crossover([16, 32], [1e-6, 2e-6], [5e-6, 5e-6]).body
 
 
+@pytest.mark.slow
 def test_the_numbers_in_the_anatomy_are_the_registrys():
     body = figures.anatomy().body
     for words in ("16,384 registers", "32 FP32 lanes", "528 schedulers", "16,896 lanes", "270,336 threads"):

@@ -33,6 +33,7 @@ def test_the_many_names_of_a_gpu_are_one_model(device, name):
     assert model(device) == name
 
 
+@pytest.mark.slow
 def test_every_number_that_is_known_has_its_place():
     assert len(all_evidence()) >= sum(len(published(name)) for name in experiments())
     assert {e.name for e, _, _ in all_evidence()} == set(experiments())

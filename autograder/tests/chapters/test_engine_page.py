@@ -41,6 +41,7 @@ def numbers():
     return np.arange(1024, dtype=np.float32), np.zeros(1024, np.float32), np.float32(3)
 
 
+@pytest.mark.slow
 def test_the_launch_of_the_lesson_is_the_one_that_it_explains(numbers):
     p = warplab.profile(mirror[4, 256], *numbers, caches="h100-sxm")
     for part in (p.global_load, p.global_store):
@@ -116,6 +117,7 @@ def dot_of_four(x, out):
     out[t] = acc
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_four_loads_of_a_row_are_one_of_128_bits():
     x, out = np.ones(128, np.float32), np.zeros(32, np.float32)
@@ -138,6 +140,7 @@ def total(box):
     cuda.atomic.add(box, 0, 1)
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 @pytest.mark.parametrize("kernel, lanes", [(tally, 96), (total, 3)])
 def test_one_lane_acts_for_its_warp_where_the_address_is_the_warps(kernel, lanes):

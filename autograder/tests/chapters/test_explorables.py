@@ -220,12 +220,14 @@ def test_the_race_of_the_tiles_is_what_the_engine_counts(browser, how_many):
                 assert kernel["places"][level] == pytest.approx(places[level], rel=off), (setting, name)
 
 
+@pytest.mark.slow
 def test_the_still_picture_of_the_race_says_what_the_engine_counts():
     for kernel in ((1, False), (1, True), (4, True)):
         sectors, _, _ = counted(16, *kernel, 128, 128)
         assert stills.loaded(128, 128, 16, kernel[1], kernel[0]) == 32 * sectors
 
 
+@pytest.mark.slow
 def test_a_patch_lifts_its_kernel_fourfold_and_a_wider_block_the_first_most():
     at_l1 = {
         (b, *k): counted(b, *k, 128, 128)[2]["l1"]
@@ -322,6 +324,7 @@ def test_the_script_has_the_colours_of_the_palette(browser):
     assert loaded(browser, "access").evaluate("explorables.COLOURS") == PALETTE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_the_still_picture_has_something_to_read_aloud(name):
     assert "aria-label" in made(name, "still").body

@@ -31,6 +31,7 @@ def test_seven_billion_numbers():
     assert "sixteen different numbers" in TEXT
 
 
+@pytest.mark.slow
 def test_the_tenants():
     assert CARD["h100-sxm"] < 112e9 < CARD["h200-sxm"]
     around_1 = torch.tensor([0x3F7F, 0x3F80, 0x3F81], dtype=torch.int16).view(torch.bfloat16)
@@ -139,6 +140,7 @@ def test_the_rules_come_near_a_published_step_from_below():
     assert "4: 13.7 GB by the rules, 15.7" in figures.parts(shown_without_running("memory_by_part")).alt
 
 
+@pytest.mark.slow
 def test_the_cache_of_a_chat():
     each = vram.kv_cache_bytes(32, 4096, 1)
     assert each == 524_288 == 2**19

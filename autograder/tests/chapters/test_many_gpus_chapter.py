@@ -101,6 +101,7 @@ def test_a_ring_that_forgets_to_add_is_noticed(ranks):
         two.run(names["trial"], (wrong["ring"],), 2)
 
 
+@pytest.mark.slow
 def test_the_drawn_ring_ends_with_all_parts_complete_and_two_phases():
     for n in (2, 4, 5):
         states = figures.ring_steps(n)
@@ -146,6 +147,7 @@ def test_ddp_sends_the_last_layers_first_in_four_buckets(ranks):
     assert sum(map(len, heard)) == len(list(Transformer().parameters()))
 
 
+@pytest.mark.slow
 def test_buckets_hide_all_but_the_last():
     step = 6 * 7e9 * 8192 / SPEED
     forward, backward, exchange = 1e3 * step / 3, 2e3 * step / 3, 1e3 * 2 * 7 / 8 * 14e9 / NETWORK
@@ -251,6 +253,7 @@ def test_a_split_backward_pass_leaves_a_third_of_the_bubble_at_the_same_memory(s
     does_one_thing_at_a_time(plan)
 
 
+@pytest.mark.slow
 def test_the_pipelines_that_are_drawn():
     names = simulated() | {"figure": figures}
     exec(cell("figure.schedules(").replace("figure.schedules(", "drawn = figure.schedules("), names)
@@ -292,6 +295,7 @@ def test_half_the_tokens_leave_200_of_490_milliseconds_to_see():
     assert (round(backward), round(exchange)) == (290, 490) and "at least 200 of them" in TEXT
 
 
+@pytest.mark.slow
 def test_llama_3_is_solved(capsys):
     names, _ = limits(capsys)
     exec(cell("gradients, of backward"), names)
@@ -318,6 +322,7 @@ def test_a_token_wants_few_steps_and_a_prompt_few_bytes(capsys):
     assert "13 L B / 5.25 = 11 MB on, 680 tokens" in TEXT and "the ring would still take 4.5 ms" in TEXT
 
 
+@pytest.mark.slow
 def test_the_cut_for_512_gpus_leaves_out_the_same_factor(capsys):
     names, _ = limits(capsys)
     exec(cell("state: {16 * 70e9"), names)

@@ -75,6 +75,7 @@ def test_a_model_without_products_has_only_the_rest():
     assert operations(nn.ReLU(), torch.zeros(7)) == {"everything else": 7}
 
 
+@pytest.mark.slow
 def test_the_drawn_columns_are_those_that_unfold_makes():
     picture = torch.arange(1.0, 17).reshape(1, 1, 4, 4)
     columns = nn.functional.unfold(picture, 3)[0].numpy()
@@ -84,6 +85,7 @@ def test_the_drawn_columns_are_those_that_unfold_makes():
     assert np.array_equal(everywhere, [6, 7, 10, 11]) and "6, 7, 10 and 11" in disguises.im2col().caption
 
 
+@pytest.mark.slow
 def test_each_published_product_is_drawn_as_a_share_of_its_peak_or_named_without_one():
     figure = matmul.shares_of_peak(shown_without_running("matmul_by_size"))
     for said in ("60% at 4,096 of FP32", "78% at 4,096, 94% at 8,192 of BF16", "7.34 TFLOP/s at 4,096"):

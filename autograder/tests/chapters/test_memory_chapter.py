@@ -254,6 +254,7 @@ def from_page(text, *names):
     return [space[name] for name in names]
 
 
+@pytest.mark.slow
 def test_a_wide_load_makes_a_quarter_of_the_requests_for_the_same_sectors():
     x, out = np.random.default_rng(0).random((2, 4096), np.float32)
     counts = []
@@ -338,6 +339,7 @@ def test_the_bytes_of_attention():
     assert all(f"{round(b / 1e6)} MB" in alt for b in (stored, tiles, once))
 
 
+@pytest.mark.slow
 def test_what_others_measured_is_said_as_they_published_it():
     sources = [*published("transpose"), *published("copy_bandwidth")]
     points = {(e.cite, p.series, p.x): p.rate for e in sources for p in e.points}
@@ -358,6 +360,7 @@ def test_what_others_measured_is_said_as_they_published_it():
     assert "stride 8: 7.8 times (published)" in drawn.alt and "256 MiB: 32.2 times (published)" in drawn.alt
 
 
+@pytest.mark.slow
 def test_only_the_tiled_blurs_wavefronts_take_longer_than_what_it_fetches():
     def at_l1(kernel):
         p = warplab.profile(chapter()[kernel][(9, 9), (32, 32)], *np.ones((2, 288, 288), np.float32))

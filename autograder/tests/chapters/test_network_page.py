@@ -8,6 +8,8 @@ from conftest import ROOT
 
 from warplab.figures import network as figures
 
+pytestmark = pytest.mark.slow
+
 BOOK = ROOT / "chapters"
 PAGE = BOOK / "what-a-network-computes.md"
 

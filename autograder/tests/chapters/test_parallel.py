@@ -163,6 +163,7 @@ def test_what_the_prose_reads_off_the_panel_of_instructions():
     assert shared(tried("sum_neighbours")[0]) > 3 * shared(tried("sum_halves")[0])
 
 
+@pytest.mark.slow
 def test_the_trees_meet_by_chance_and_part_with_other_numbers():
     sums = [tried(kernel)[1] for kernel in KERNELS]
     assert sums[1] == sums[2] == sums[3] != sums[0]  # "the same error here, and the atomic kernel another"
@@ -177,6 +178,7 @@ def test_the_trees_meet_by_chance_and_part_with_other_numbers():
     assert halves.dtype == np.float32 and 50 < (halves != neighbours).sum() < 150
 
 
+@pytest.mark.slow
 def test_the_assembler_elects_a_lane_for_equal_addends_and_cannot_for_others():
     """ptxas, not the engine: REDG after a population count, or a REDG of every lane."""
     names = chapter()
@@ -246,6 +248,7 @@ def test_the_scan_is_right_and_does_the_predicted_additions():
     assert p.flops == 1793 == 256 * 8 - 256 + 1
 
 
+@pytest.mark.slow
 def test_the_drawn_scans_end_in_the_running_totals():
     values = [3, 1, 7, 0, 4, 1, 6, 3]
     drawn = re.findall(r">(\d+)</text>", figures.scans(values).body)
@@ -254,6 +257,7 @@ def test_the_drawn_scans_end_in_the_running_totals():
     assert "17 additions against 14" in figures.scans(values).caption
 
 
+@pytest.mark.slow
 def test_the_drawn_trees_wake_eleven_warps_and_five():
     assert "take 11 warp instructions in one order and 5 in the other" in figures.reduction().caption
 
@@ -280,6 +284,7 @@ def test_a_gpu_that_nobody_measured_is_not_given_a_time():
     assert figure.body.count(said) >= 2 and f"2 of 2 kernels: {said}" in figure.alt
 
 
+@pytest.mark.slow
 def test_the_laws_are_drawn_for_any_number_of_cores():
     measured = {2**k: 1.5**k for k in range(6)}
     figure = figures.laws(0.1, {"computing": ({1: 1.0}, {1: 1.0}), "waiting": (measured, measured)})

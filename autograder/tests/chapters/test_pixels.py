@@ -68,10 +68,12 @@ def test_the_numbers_in_the_prose():
     assert f"{picture / 1e6:.0f} MB at {bandwidth / 1e12} TB/s {least}" in TEXT
 
 
+@pytest.mark.slow
 def test_the_grid_in_the_figure_has_98_idle_threads():
     assert "98 of the 384" in figures.grid_over_image().caption
 
 
+@pytest.mark.slow
 def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
     sky, moon, both = (
         int(n.replace(",", "")) for n in re.findall(r"([\d,]+) warps:", figures.warp_map().body)
@@ -83,6 +85,7 @@ def test_the_rim_of_the_warp_map_is_what_the_engine_sees_diverge():
     assert "the 246 warps at the rim of the map" in TEXT
 
 
+@pytest.mark.slow
 def test_a_gpu_that_nobody_measured_is_not_given_a_time():
     text = figures.race(4.0, 0.09, 0.015).body
     assert "CUDA kernel, a GPU" in text and "not recorded yet" in text and "engine" not in text

@@ -414,6 +414,7 @@ def test_where_all_inputs_are_of_a_size_scaling_rounds_to_the_nearest(rounding):
     torch.testing.assert_close(rounding["scaled"](w, x, 4), torch.mul(*rounding["quantise"](w, True, 4)))
 
 
+@pytest.mark.slow
 def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
     """A warp's WMMA without tiles: 11.3 % of 148 TFLOP/s is 17; 75 / 19 = 3.95, and 7689.5 / 6150 = 1.25."""
     rates = figures.eight_bits(warplab.measure("matmul_in_eight_bits")).alt
@@ -423,6 +424,7 @@ def test_the_figures_of_published_rates_show_each_source_beside_its_peak():
     assert "BF16 to FP8, a scale a tensor: 1.25 times, peaks 2.0" in training
 
 
+@pytest.mark.slow
 def test_our_records_are_as_the_page_reads_them():
     """Shares of the dense peak on the H200 at side 4,096; a training step's gains by width."""
     alt = figures.formats(4096, "NVIDIA H200", "h200-sxm").alt

@@ -153,6 +153,7 @@ def loaded(browser, html):
     context.close()
 
 
+@pytest.mark.slow
 def test_problems_are_numbered_within_the_chapter_and_predictions_are_not(html):
     titles = re.findall(r'class="problem-title" id="([^"]+)"><b>([^<]*)</b>([^<]*)', html)
     assert titles == [
@@ -163,6 +164,7 @@ def test_problems_are_numbered_within_the_chapter_and_predictions_are_not(html):
     assert "arithmetic &amp; more" in html and html.count("<summary>Solution</summary>") == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(len(NOT_WHOLE)), ids=[told for _, told in NOT_WHOLE])
 def test_a_problem_that_is_not_whole_stops_the_build(books, number):
     change, told = NOT_WHOLE[number]

@@ -121,6 +121,7 @@ def instructions(source, kernel, capsys):
     return capsys.readouterr().out.split(": ")[1].strip().split(", ")
 
 
+@pytest.mark.slow
 def test_a_bare_constant_costs_the_fma_and_an_exact_one_does_not(capsys):
     source = next(source for source in code_of("08-stack") if "def careless" in source)
     four = instructions(source, "careless", capsys)

@@ -5,6 +5,7 @@ Pages in reading order. Frames, headings, code and captions do not count.
 
 import re
 
+import pytest
 from test_chapters import BOOK, CHAPTERS, _parser, cells, directives
 
 PAGES = [BOOK / "intro.md", BOOK / "what-a-network-computes.md", *CHAPTERS]
@@ -82,6 +83,7 @@ def met_too_early():
     return early
 
 
+@pytest.mark.slow
 def test_no_term_is_met_before_it_is_linked_or_explained():
     found = [
         f"{page}: {term}: …{around}…"

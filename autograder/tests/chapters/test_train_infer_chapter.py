@@ -64,6 +64,7 @@ def test_the_loss_judges_only_what_follows_the_equals_sign():
     assert chapter()["loss_of_answers"](model, row).item() == pytest.approx(by_hand.item(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_training_loop_lowers_the_loss():
     torch.manual_seed(0)
     losses = chapter()["learn"](models.Transformer(width=48), models.worksheet(4000), 60)
@@ -71,6 +72,7 @@ def test_the_training_loop_lowers_the_loss():
     assert np.mean(losses[-5:]) < 0.75 * losses[0]
 
 
+@pytest.mark.slow
 def test_a_sum_gets_its_mark_exactly_when_the_model_would_write_it():
     torch.manual_seed(1)
     model, exam = models.Transformer(width=48), models.worksheet(40, seed=5)
@@ -94,6 +96,7 @@ def test_the_page_s_own_network_learns_is_harmed_by_pruning_and_recovers(printed
     assert dense > 0.6 and pruned < 0.7 * dense and again > 0.6
 
 
+@pytest.mark.slow
 def test_every_layer_costs_twice_backward_but_the_first_convolution():
     batch, model = models.worksheet(64), network()
     forward, both = (
@@ -144,6 +147,7 @@ def test_no_grad_saves_the_bytes_and_eval_none():
         assert kept() == 0
 
 
+@pytest.mark.slow
 def test_the_cache_changes_the_work_and_not_the_text():
     prompts = models.worksheet(200, seed=2, below=100)
     prompts = prompts[prompts[:, 5] == EQUALS][:64, :6]
@@ -180,6 +184,7 @@ def test_the_bounds_of_prefill_and_decode():
     says("14.4 ms", "4.4 s", "300 times")
 
 
+@pytest.mark.slow
 def test_one_at_a_time_the_queue_waits_as_long_as_the_textbook_says():
     """M/D/1: the mean wait is rho / (2 (1 - rho)) services (Pollaczek and Khinchine)."""
     service = chapter()["answer_time"](1)
@@ -211,6 +216,7 @@ def test_the_walls_and_percentiles_of_the_queue():
     assert p(8, 7)[1] == pytest.approx(4, abs=0.3) and p(32, 7)[1] == pytest.approx(2, abs=0.3)  # quiz 7
 
 
+@pytest.mark.slow
 def test_continuous_batching_needs_nine_steps_of_fifteen():
     lengths = 3, 9, 2, 4, 6, 2, 5, 3
     static, continuous = (chapter()["schedule"](lengths, 4, kind) for kind in (False, True))
@@ -263,6 +269,7 @@ def test_the_room_that_is_drawn_is_the_sum_of_its_pieces():
     assert "in pages 140 are free" in alt and alt.endswith("of 32 172.")
 
 
+@pytest.mark.slow
 def test_pages_take_away_the_queue_that_reservations_make(monkeypatch):
     names, arrivals = chapter(), np.random.default_rng(9).exponential(1.0, 4000).cumsum()
     sources = {c.source for c in jupytext.read(BOOK / "09-train-infer.md", fmt="md:myst").cells}
@@ -326,6 +333,7 @@ def test_the_experiments_count_two_flop_a_weight_and_token(monkeypatch):
     assert series == {"cpu: prefill": 1, "cpu: decode": 1}
 
 
+@pytest.mark.slow
 def test_the_figure_of_batches_says_when_no_gpu_was_measured(monkeypatch, tmp_path):
     monkeypatch.setitem(inference.SHAPE, "cpu", {"width": 32, "heads": 2, "layers": 1, "context": 32})
     points = tuple(machine.run(catalogue.get("decode_batch"), "cpu", 0.01))
@@ -334,6 +342,7 @@ def test_the_figure_of_batches_says_when_no_gpu_was_measured(monkeypatch, tmp_pa
     assert "not recorded yet" in drawn.body and "on a GPU: not recorded yet" in drawn.alt
 
 
+@pytest.mark.slow
 def test_the_figure_of_batches_shows_each_published_row_and_none_beats_the_weights_bytes():
     drawn = figures.batching(measure.shown_without_running("decode_batch"))
     for said in ("batch 128, 4,570 tokens a second, 26.7 ms", "batch 511, 9,806 tokens a second, 47.4 ms"):

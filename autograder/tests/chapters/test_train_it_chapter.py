@@ -40,6 +40,7 @@ def counted(launches):
     return [warplab.profile(launch.run, *launch.args) for launch in launches]
 
 
+@pytest.mark.slow
 def test_a_step_fused_and_a_step_apart_agree_with_pytorch_in_float64(batch):
     pictures, labels, x, wanted = batch
     fused, apart = fresh(), fresh()
@@ -59,6 +60,7 @@ def test_a_step_fused_and_a_step_apart_agree_with_pytorch_in_float64(batch):
             assert mine == pytest.approx(other, abs=2e-4)
 
 
+@pytest.mark.slow
 def test_the_launches_and_the_bytes_of_both_steps(batch):
     _, _, x, wanted = batch
     net = fresh()
@@ -72,6 +74,7 @@ def test_the_launches_and_the_bytes_of_both_steps(batch):
     assert saved[1] / saved[0] == pytest.approx(0.57, abs=0.01) and "Less than three fifths" in TEXT
 
 
+@pytest.mark.slow
 def test_the_network_learns_to_read_and_to_write(batch):
     _, _, x, wanted = batch
     losses = fresh().learn(x, wanted, 12)

@@ -46,12 +46,14 @@ def both(name, source):
     return [line.points for line in graded.lines], [line.reason for line in graded.lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_a_right_answer_earns_everything_in_a_notebook_and_over_the_boundary(name):
     points, reasons = both(name, ANSWERS[name])
     assert sum(points) == 10, reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ANSWERS)
 def test_no_answer_earns_nothing(name):
     report, _ = apart(name, "pass")
@@ -101,6 +103,7 @@ def test_what_the_arguments_do_not_name_stays_with_the_judge():
     assert set(remote_device.question(registry.get("ps01/time_it"), case)["inputs"]) == {"work", "repeats"}
 
 
+@pytest.mark.slow
 def test_counters_of_several_launches_are_their_sums():
     """4,096 floats: the first pass reads 512 sectors, the second 16 sums, 2 sectors; 16 + 1 results."""
     task = registry.get("example/total")
@@ -250,6 +253,7 @@ def test_a_lost_executor_costs_its_own_task():
     assert scoring.judge(registry.get(second), cases[second], run.outcomes[second]).score == 10
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_itself_is_nobodys_grade(monkeypatch):
     from autograder.judge.faults import InternalError
 

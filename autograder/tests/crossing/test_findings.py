@@ -81,6 +81,7 @@ def losing(x, total):
         total[0] += x[i]
 
 
+@pytest.mark.slow
 def test_a_race_is_drawn_as_two_threads_with_their_lines():
     report = report_on("ps03/reduce_tree", racing)
     line = report.lines[0]
@@ -123,6 +124,7 @@ def tireless(x_min, y_min, step, max_iterations, out):
     out[row, col] = steps
 
 
+@pytest.mark.slow
 def test_a_row_of_instructions_names_the_lines_that_issue_most_and_their_lanes():
     line = report_on("ps01/mandelbrot", tireless).lines[-1]
     (drawing,) = line.drawings

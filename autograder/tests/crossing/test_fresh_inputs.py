@@ -95,6 +95,7 @@ def right(course):
     return answers(course[0])["launch_plan"]
 
 
+@pytest.mark.slow
 def test_a_table_of_ones_own_last_attempt_is_worth_nothing(room):
     room.hand_in("eve", "def launch_plan(*given):\n    raise ValueError(given)\n")
     assert room.grade() == {"eve": 0}
@@ -105,6 +106,7 @@ def test_a_table_of_ones_own_last_attempt_is_worth_nothing(room):
     assert (room.stored("eve")["attempt"], room.round_of("eve")) == (3, 2)
 
 
+@pytest.mark.slow
 def test_a_table_of_somebody_elses_attempt_is_worth_nothing(room, right):
     room.hand_in("ada", right)
     assert room.grade() == {"ada": 15}
@@ -132,6 +134,7 @@ def test_equal_work_in_one_run_has_equal_inputs(room, right, monkeypatch):
     assert len(made) == 1, "inputs are made once a round"
 
 
+@pytest.mark.slow
 def test_the_same_notebook_keeps_its_inputs_whatever_came_in_between(room, right):
     table = room.table(0)
     room.hand_in("eve", table)
@@ -152,6 +155,7 @@ def test_the_same_notebook_keeps_its_inputs_whatever_came_in_between(room, right
         assert [row["attempt"] for row in csv.DictReader(file)] == ["3"]
 
 
+@pytest.mark.slow
 def test_what_is_graded_again_for_another_reason_has_its_own_inputs(room, right):
     room.hand_in("ada", room.table(0))
     room.grade()

@@ -79,6 +79,7 @@ def test_a_time_in_which_the_inputs_cannot_be_read_is_refused():
         measured(cases, student(cases, seconds=1e-6)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", TIMED)
 def test_a_timed_case_is_large_and_yet_no_tolerance_lets_zeros_or_a_half_pass(name):
@@ -116,6 +117,7 @@ def test_the_students_process_is_told_which_gpu_a_timed_row_is_compiled_for(name
     assert module.question(task, task.cases()[0])["arch"] == engine_target().arch
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("timed, arch", [(True, "sm_80"), (False, "sm_90")])
 @pytest.mark.parametrize("name", ["example/axpy", "example/total"])
 def test_a_timed_row_is_compiled_for_the_gpu_that_runs_it(name, timed, arch, an_a100, monkeypatch):

@@ -49,6 +49,7 @@ def recorded(launch, *shapes):
     return recorder
 
 
+@pytest.mark.slow
 def test_a_kernel_in_triton_earns_the_same_in_a_notebook_and_over_the_boundary():
     points, reasons = both("example/total", SUMS)
     assert sum(points) == 10, reasons
@@ -179,6 +180,7 @@ def test_the_recording_is_checked_where_it_is_judged():
     assert np.isfinite(case.inputs["x"]).all()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:triton.autotune")
 def test_an_autotuned_kernel_is_counted_on_zeros_and_recorded_once_with_what_was_chosen():
     tiles = [triton.Config({"BLOCK": size}) for size in (4096, 64)]

@@ -16,6 +16,7 @@ EVERY = counted.counted()
 LONG = pytest.mark.full
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n in BENCH else pytest.param(n, marks=LONG) for n in ENGINE])
 def test_the_engine_counts_what_the_file_says(name):
     found = counted.on_engine(name, *(BENCH[name] if name in BENCH else counted.launch_of(name)))
@@ -58,6 +59,7 @@ def test_where_global_memory_alone_passes_l1_its_banks_explain_the_passes():
     assert len(shares) >= 12 and min(shares.values()) >= 0.95, shares
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BENCH)
 def test_what_the_estimate_of_executed_instructions_is_worth(name):
     """Half as many again at most: mandelbrot's loop has paths that machine code leaves early."""

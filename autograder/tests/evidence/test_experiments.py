@@ -49,6 +49,7 @@ PRODUCTS = {  # kernel, rows, inner, columns, grid, block: sides that no tile fi
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_a_product_that_is_timed_is_right(name):
     kernel, rows, inner, columns, grid, block = PRODUCTS[name]
@@ -71,6 +72,7 @@ def test_each_product_s_launch_covers_the_whole_matrix(name):
 IN_TEST = ("threads_copy", "a_cluster_shares")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=() if n in IN_TEST else pytest.mark.full) for n in hopper.RUNGS]
 )
@@ -95,6 +97,7 @@ def test_a_ring_visits_every_line_once_and_comes_back(lines):
     assert at == 0 and sorted(seen) == [k * memory.LINE for k in range(lines)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["engine", "cpu"])
 def test_the_chase_goes_on_from_where_it_stopped(where):
     table, at = memory.ring(37).numpy().view(np.uint64), np.zeros(1, np.uint64)

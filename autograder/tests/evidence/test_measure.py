@@ -188,6 +188,7 @@ def working(where):
     yield Workload("one", 1, lambda: sum(range(100)))
 
 
+@pytest.mark.slow
 def test_one_failed_or_hanging_experiment_does_not_stop_the_rest(tmp_path, monkeypatch, capfd):
     broken = [Experiment(f.__name__, "?", "01", "x", True, f) for f in (failing, hanging, working)]
     monkeypatch.setattr(recorder, "get", lambda name: next(e for e in broken if e.name == name))
@@ -245,6 +246,7 @@ def page(monkeypatch):
     return Measured("measured", [], {}, None, 1, 0, "", parsed, SimpleNamespace(reporter=document.reporter))
 
 
+@pytest.mark.slow
 def test_the_built_page_shows_every_experiment_once_and_what_is_not_recorded_in_its_last_section():
     """Read from the book: to draw the whole page again takes half a minute."""
     built = ROOT / "_build/html/chapters/measured.html"
@@ -259,6 +261,7 @@ def test_the_built_page_shows_every_experiment_once_and_what_is_not_recorded_in_
     assert all(f"{name}, for chapter" in last for name in missing)
 
 
+@pytest.mark.slow
 def test_a_recorded_experiment_is_a_section_with_plot_provenance_table_and_download(
     page, tmp_path, monkeypatch
 ):
@@ -290,6 +293,7 @@ def test_the_measured_page_tells_of_published_numbers_device_year_place_and_what
     assert "314.5 ns" in text or "314 ns" in text
 
 
+@pytest.mark.slow
 def test_a_chapter_can_show_some_experiments(page):
     page.arguments = ["transpose latency"]
     said = "\n".join(node.astext() for node in page.run())
@@ -300,6 +304,7 @@ def test_a_chapter_can_show_some_experiments(page):
     assert said.count('<figure class="lab"') == 1, "the lab does not ask for latencies"
 
 
+@pytest.mark.slow
 def test_a_figure_of_records_asks_what_they_answer_and_leaves_out_what_lies_on_another_line(page):
     page.arguments = ["crossover matmul_by_size"]
     title, figure, *_ = page.run()
@@ -316,6 +321,7 @@ def get_title(figure):
     return re.search(r"<title[^>]*>([^<]*)", figure.astext())[1].partition("?")[0] + "?"
 
 
+@pytest.mark.slow
 def test_the_index_of_the_measured_page_has_a_row_for_each_experiment(page):
     rows = page.index()[0][-1]
     assert len(rows) == len(NAMES)
@@ -394,6 +400,7 @@ def test_the_divergent_kernel_does_the_same_arithmetic_on_every_path(paths):
     np.testing.assert_allclose(out, acc, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_fused_and_unfused_agree():
     x = torch.randn(8, 50)
     torch.testing.assert_close(fusion._softmax(x), torch.softmax(x, -1))

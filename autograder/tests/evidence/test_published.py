@@ -59,6 +59,7 @@ def test_every_experiment_has_published_figures_and_most_more_than_one_source():
     assert len(several) >= 20
 
 
+@pytest.mark.slow
 def test_every_experiment_stands_in_a_chapter_and_none_without_a_real_number():
     pages = [path.read_text("utf-8") for path in (ROOT / "chapters").glob("[01]*.md")]
     figures = "".join(path.read_text("utf-8") for path in (ROOT / "autograder/warplab/figures").glob("*.py"))

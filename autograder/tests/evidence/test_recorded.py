@@ -106,6 +106,7 @@ def test_a_record_that_lacks_points_has_a_finding_or_none_and_no_error(name):
         assert finding(shown) == "" or finding(shown)[6:].strip()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(experiments()))
 def test_every_record_of_the_book_has_a_finding_with_a_number_under_its_card_s_name(name):
     shown = shown_without_running(name)

@@ -24,6 +24,7 @@ def launched(*before, name, device):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FAULTS)
 def test_the_engine_names_the_fault(name):
     wanted = FAULTS[name][2]

@@ -135,6 +135,7 @@ def test_a_solution_computes_on_the_gpu_what_it_does_on_the_engine(name):
     compare(name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KERNEL_TASKS[:: max(1, len(KERNEL_TASKS) // 4)])
 def test_a_solution_that_numba_launches_agrees_with_the_executor_s_run(name):
     """The same comparison where there may be no GPU: PTX through the executor against numba's own launch."""

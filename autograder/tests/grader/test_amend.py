@@ -103,6 +103,7 @@ def say(root, *words, status=0):
     return done.output
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "words, ada, bob, told",
@@ -141,6 +142,7 @@ def test_a_change_is_shown_first_then_made_and_undone(root, words, ada, bob, tol
     assert "no change is left" in str(CliRunner().invoke(app, ["undo", "--course", str(root)]).exception)
 
 
+@pytest.mark.slow
 def test_changes_add_up_and_are_undone_from_the_last_on(root):
     say(root, "points", "ps01/time_it", "30", "--yes")
     assert scores(root) == {"ada": (43, 50), "bob": (33, 50)}
@@ -151,6 +153,7 @@ def test_changes_add_up_and_are_undone_from_the_last_on(root):
     assert scores(root) == {"ada": (31, 35), "bob": (18, 35)}
 
 
+@pytest.mark.slow
 def test_who_hands_in_after_a_change_has_it_too(root, judge):
     say(root, "void", "ps01/launch_plan", "--yes")
     judge.held = HELD | {"cyd": {"launch_plan-test": 0.0, "time_it-test": 15.0}}
@@ -171,6 +174,7 @@ def test_who_hands_in_again_keeps_points_by_hand_and_waits_for_a_person(root):
     assert scores(root)["ada"] == (31, 35)
 
 
+@pytest.mark.slow
 def test_an_extension_is_nbgraders_own_and_gives_a_penalty_back(root):
     with open(root / "nbgrader_config.py", "a") as config:
         config.write('c.AssignLatePenalties.plugin_class = "autograder.gradebook.late_policy.PerDay"\n')
@@ -197,6 +201,7 @@ def test_an_extension_is_nbgraders_own_and_gives_a_penalty_back(root):
     assert scores(root)["ada"] == (20.72, 25.02) and "20.72 of 25.02" in page_of(root, "ada")
 
 
+@pytest.mark.slow
 def test_a_mended_check_judges_those_concerned_and_says_why(root, judge):
     judge.held = HELD | {"bob": {"launch_plan-test": 15.0, "time_it-test": 15.0}, "ada": {}}
     output = say(root, "regrade", "ps01", "--task", "ps01/launch_plan", "--unsafe", status=1)
@@ -208,6 +213,7 @@ def test_a_mended_check_judges_those_concerned_and_says_why(root, judge):
     assert scores(root)["bob"] == (18, 35) and "18 of 35" in page_of(root, "bob")
 
 
+@pytest.mark.slow
 def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
     solution = root / "solutions/ps01_tiny.py"
     told = "# The clock runs on the host, so it must wait.\n"
@@ -224,6 +230,7 @@ def test_a_rubric_changed_after_half_is_read_counts_for_what_was_ticked(root):
     assert scores(root) == {"ada": (31, 35), "bob": (18, 35)} and "[2] +2: waits." in page_of(root, "bob")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words, why",
     [
@@ -260,6 +267,7 @@ def changed(graded, tmp_path_factory):
     return root
 
 
+@pytest.mark.slow
 def test_who_is_stopped_halfway_takes_all_of_it_back(root, monkeypatch):
     write = Pages.write_feedback
 
@@ -282,6 +290,7 @@ def test_who_is_stopped_halfway_takes_all_of_it_back(root, monkeypatch):
     assert scores(root) == {"ada": (43, 50), "bob": (33, 50)}, "and the change before stands"
 
 
+@pytest.mark.slow
 def test_changes_that_somebody_takes_out_by_hand_are_out_at_the_next_grade(root):
     say(root, "void", "ps01/launch_plan", "--yes")
     listed = root / "grades/changes.jsonl"
@@ -300,6 +309,7 @@ def test_nobody_else_changes_grades_while_one_is_asked(root):
     assert isinstance(failed, UserError) and "changes grades there" in str(failed)
 
 
+@pytest.mark.slow
 def test_undo_of_a_regrade_leaves_what_was_handed_in_since(root, judge):
     judge.held = HELD | {"bob": {"launch_plan-test": 15.0, "time_it-test": 15.0}}
     say(root, "regrade", "ps01", "--unsafe", "--yes")
@@ -312,6 +322,7 @@ def test_undo_of_a_regrade_leaves_what_was_handed_in_since(root, judge):
     assert scores(root)["bob"] == (23, 35)
 
 
+@pytest.mark.slow
 def test_a_student_who_is_forgotten_is_in_no_change_and_the_others_keep_theirs(root, judge):
     judge.held = {name: {"launch_plan-test": 15.0, "time_it-test": 15.0} for name in HELD}
     say(root, "regrade", "ps01", "--unsafe", "--yes")

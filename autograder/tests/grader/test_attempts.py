@@ -23,6 +23,7 @@ def run(*steps):
     return run_notebook(steps, Unsafe(), LIMITS)
 
 
+@pytest.mark.slow
 def test_what_was_earned_before_the_process_ended_stays_earned():
     done, scores = run(RIGHT, NAME, LEAVES, "time_it = None", OTHER)
     assert scores == {NAME: 15, OTHER: 0}
@@ -30,11 +31,13 @@ def test_what_was_earned_before_the_process_ended_stays_earned():
     assert done.errors == {"2": "the code ended its own process (exit status 0)"}
 
 
+@pytest.mark.slow
 def test_a_cell_that_ends_the_process_is_left_out_of_the_next_attempt():
     done, scores = run(LEAVES, RIGHT, NAME)
     assert scores == {NAME: 15}
 
 
+@pytest.mark.slow
 def test_a_name_that_no_cell_defined_is_told_with_the_error_of_the_cell_that_should_have():
     done, _ = run("launch_plan = 1 / 0", NAME)
     assert done.outcomes[NAME][0].error.startswith(
@@ -43,6 +46,7 @@ def test_a_name_that_no_cell_defined_is_told_with_the_error_of_the_cell_that_sho
     assert run("pass", NAME)[0].outcomes[NAME][0].error == "`launch_plan` does not exist: no cell defines it"
 
 
+@pytest.mark.slow
 def test_a_notebook_that_only_ends_is_given_up():
     done, scores = run(*[LEAVES] * (MAX_ATTEMPTS + 1), RIGHT, NAME)
     assert scores == {NAME: 0}
@@ -64,6 +68,7 @@ def test_an_executor_comes_up_beside_the_student_where_a_task_may_need_one_and_a
     assert all(running.lifeline.fileno() == -1 and running.channel.fileno() == -1 for _, running in started)
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_the_folders_of_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     run("open('left', 'w').write('x' * 1000)\n" + RIGHT, NAME)

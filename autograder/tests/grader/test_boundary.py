@@ -53,6 +53,7 @@ def submitted(path, launcher):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("path", attacks("boundary"))
 def test_an_attack_gets_the_points_of_the_honest_work_in_it(path, launcher):

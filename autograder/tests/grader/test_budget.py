@@ -130,6 +130,7 @@ def test_a_class_takes_as_many_totals_as_it_has_submissions_a_job(launcher):
     assert time.monotonic() - began < 3 * LIMITS.total_seconds + END
 
 
+@pytest.mark.slow
 def test_the_total_is_told_and_what_was_finished_counts():
     """One cell of 2 s loops, another takes 1.5 s: the total of 3 s ends in the second attempt."""
     done, scores = run(
@@ -141,11 +142,13 @@ def test_the_total_is_told_and_what_was_finished_counts():
     assert {one.error for one in done.outcomes[OVERLAP]} == {told}
 
 
+@pytest.mark.slow
 def test_a_step_that_may_take_long_ends_with_the_total():
     done, _ = run([LOOPS, PLAN], Unsafe(), Limits(60, 1))
     assert done.reason.startswith("0: this submission's total of 1 s is used up")
 
 
+@pytest.mark.slow
 def test_the_end_of_a_process_and_a_further_start_cost_time(monkeypatch):
     """Two attempts begin: the first one's slow end uses up the rest of the total."""
     honest, started = Process.close, []
@@ -165,6 +168,7 @@ def test_the_end_of_a_process_and_a_further_start_cost_time(monkeypatch):
     assert 7 < started[1][1] < 8.8  # what the second one may take: 10 s less the slow end
 
 
+@pytest.mark.slow
 def test_the_clock_starts_when_the_first_process_is_up_and_a_start_in_vain_is_nobodys_fault():
     class Slow(Unsafe):
         def launch(self, *rest):
@@ -183,6 +187,7 @@ def test_the_clock_starts_when_the_first_process_is_up_and_a_start_in_vain_is_no
         Process(Slow(), "student", budget)
 
 
+@pytest.mark.slow
 def test_a_start_that_fails_while_there_is_time_is_the_machines_fault():
     class Broken(Unsafe):
         def launch(self, *rest):
@@ -204,6 +209,7 @@ def test_a_start_that_fails_while_there_is_time_is_the_machines_fault():
             run([RIGHT, PLAN], launcher)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "limits", "why"),
     [
@@ -233,6 +239,7 @@ def test_messages_are_counted_over_all_steps():
     assert "total of 1 MiB of messages is used up" in str(budget.too_much())
 
 
+@pytest.mark.slow
 def test_ranks_and_the_notebooks_own_process_share_what_one_submission_may_use_at_one_time():
     """Six ranks of the ring's largest case and the notebook's process, which waits for them: a part each."""
     given = []
@@ -262,6 +269,7 @@ def test_waiting_for_the_gpu_costs_nothing_and_each_timed_row_has_its_own_time(m
     assert [budget.allowance.bytes for budget in budgets] == [float("inf")] * 2
 
 
+@pytest.mark.slow
 def test_a_thousand_streams_and_their_events_take_little_of_the_judge():
     """Each event of a stream that waits for a thousand others knows as many numbers: kept without a limit,
     ten thousand events were 350 MiB of the judge's.
@@ -452,6 +460,7 @@ def test_whatever_arrives_takes_little_of_the_judges_memory(every):
         assert end.startswith(("BadMessage: ", "Closed: ")), (name, end)
 
 
+@pytest.mark.slow
 def test_a_sum_of_memory_that_would_take_long_counts_as_too_much(tmp_path, monkeypatch):
     """Sixty processes of 62,000 mappings each held the keeper up for four seconds, in which others took what
     they liked. Here forty are one: below the limit, above the quick upper bound.

@@ -130,6 +130,7 @@ def page(graded, tmp_path_factory):
     return path.read_text()
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file_and_no_text_of_a_students_is_markup(page):
     parsed = _Page(page)
     assert "script" not in parsed.tags and EVIL not in page and "&lt;script&gt;" in page
@@ -137,6 +138,7 @@ def test_the_page_is_one_file_and_no_text_of_a_students_is_markup(page):
     assert "default-src 'none'" in page
 
 
+@pytest.mark.slow
 def test_copies_are_told_as_a_group_and_names_in_a_reason_are_code(graded, tmp_path, monkeypatch):
     found = [Pair("f", first, second, 1.0, None) for first, second in ("ab", "bc", "ac")]
     found += [Pair("g", f"s{number}", f"t{number}", 0.9, None) for number in range(6)]
@@ -161,6 +163,7 @@ def test_the_feedback_pages_that_are_there_are_linked(page):
     assert "20 (+5 open)" in page and "malformed" in page
 
 
+@pytest.mark.slow
 def test_the_command_writes_it_where_the_grades_are(graded):
     told = command(graded[0], "report")
     assert told == (0, "grades/class_report.html: ps01\n", "")

@@ -79,6 +79,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(command, course, tmp_path):
     assert "cannot write to" in one_line(err)
 
 
+@pytest.mark.slow
 @judged_here()
 @pytest.mark.parametrize(
     "words",
@@ -190,6 +191,7 @@ def test_drift_names_the_file_and_the_command(command, course):
     assert course[1].path.read_bytes() == kept
 
 
+@pytest.mark.slow
 @judged_here()
 def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_path, monkeypatch):
     where = ("--submissions", tmp_path / "in", "--out", tmp_path / "out")
@@ -210,6 +212,7 @@ def test_a_full_disk_is_one_line_and_keeps_what_is_graded(command, course, tmp_p
     assert "ada,malformed" in (tmp_path / "out" / "grades.csv").read_text()
 
 
+@pytest.mark.slow
 @judged_here()
 def test_grade_prints_the_table_and_where_to_look(command, course, tmp_path):
     hand_in(tmp_path / "in", "ada", notebook(course[1], **answers(course[0])))

@@ -227,6 +227,7 @@ def test_ctrl_c_on_a_cluster_keeps_what_is_graded_and_the_next_run_does_the_rest
     assert len(fresh) == len(set(fresh)) == 8
 
 
+@pytest.mark.slow
 def test_an_address_where_nobody_is_is_one_line(tmp_path, monkeypatch):
     root, assignment = make_course(tmp_path / "course")
     hand_in(root / "submitted", "ada", notebook(assignment))

@@ -448,6 +448,7 @@ NAMES = st.one_of(
 PLACES = st.builds("/".join, st.lists(WORDS, max_size=3).flatmap(lambda up: NAMES.map(lambda n: [*up, n])))
 
 
+@pytest.mark.slow
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(PLACES, max_size=8), st.lists(PLACES, max_size=3, unique=True), st.booleans())
 def test_no_file_of_an_archive_is_lost(course, tmp_path_factory, places, inner, old):
@@ -597,6 +598,7 @@ def listed(path, *rows):
     return path
 
 
+@pytest.mark.slow
 def test_repositories_are_read_at_the_commit_that_the_list_or_the_deadline_names(take, tmp_path):
     first = commit(tmp_path / "ada", "2026-03-01T10:00:00Z", NB="first")
     commit(tmp_path / "ada", "2026-03-05T10:00:00Z", NB="second")
@@ -620,6 +622,7 @@ def test_repositories_are_read_at_the_commit_that_the_list_or_the_deadline_names
     assert rows["latest"].why == "no commit is dated before the deadline"
 
 
+@pytest.mark.slow
 def test_nothing_of_a_repository_runs_and_no_link_or_large_file_store_is_followed(take, tmp_path):
     mark = tmp_path / "ran"
     attributes = {
@@ -663,6 +666,7 @@ CLASSROOM = (
 )
 
 
+@pytest.mark.slow
 def test_github_classrooms_table_is_a_list_of_repositories(take, tmp_path):
     """Whose each is: by the identifier that the course gave, else by the login."""
     people = roster_file(tmp_path / "r.csv", "id,email", "ada,ada@x.org", "bob-gh,b@x.org", "eve,e@x.org")

@@ -57,6 +57,7 @@ def everything(*folders):
     return b"\n".join(str(path).encode() + b"\0" + path.read_bytes() for path in files)
 
 
+@pytest.mark.slow
 def test_no_byte_of_the_name_is_left_and_nobody_else_is_touched(graded):
     root, out, submissions = graded
     before = everything(out, submissions).replace(STAYS.encode(), b"")

@@ -180,6 +180,7 @@ def holds(grader, damage):
 CALM = {"deadline": None, "database": None, "derandomize": True, "suppress_health_check": list(HealthCheck)}
 
 
+@pytest.mark.slow
 def test_without_damage_the_right_answer_earns_its_points_and_the_blank_one_none(grader):
     verdict = grader.grade([])
     assert {key: cell.points for key, cell in verdict.cells.items()} == {
@@ -189,6 +190,7 @@ def test_without_damage_the_right_answer_earns_its_points_and_the_blank_one_none
     }
 
 
+@pytest.mark.slow
 @settings(max_examples=150, **CALM)
 @given(damage=DAMAGE)
 def test_damaged_notebooks_are_refused_or_repaired(grader, damage):

@@ -64,6 +64,7 @@ def names_in(path):
         return archive.namelist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "to, ada, bob, back",
     [
@@ -93,6 +94,7 @@ def test_pages_go_back_by_the_names_with_which_the_work_came(root, work, tmp_pat
 
 
 def test_a_page_goes_back_by_the_name_of_the_newest_file_from_there(root, work, tmp_path):
+    collect(root, tmp_path, {f"bob/{FILE}": work("bob")})
     newest = f"lovelaceada_12_503_{FILE}"
     for number, name in enumerate((newest, f"lovelaceada_12_502_{FILE}", newest, f"ada/{FILE}")):
         text = work("ada").replace("# ada", f"# ada\\n# {number}")
@@ -119,6 +121,7 @@ def test_a_page_on_the_web_has_a_name_that_nobody_guesses_and_keeps_it(root, wor
     assert len(list(web.iterdir())) == 3
 
 
+@pytest.mark.slow
 def test_a_page_is_a_commit_on_a_branch_of_its_own_and_the_next_one_stands_on_it(root, work, tmp_path):
     collect(root, tmp_path, {f"{who}/{FILE}": work(who) for who in HELD})
     grade(root)
@@ -141,6 +144,7 @@ def test_a_page_is_a_commit_on_a_branch_of_its_own_and_the_next_one_stands_on_it
     assert "1 of" in say(root, *words, status=1)
 
 
+@pytest.mark.slow
 def test_a_request_comes_beside_the_work_is_listed_with_its_row_and_answered_on_the_page(
     root, work, tmp_path
 ):

@@ -89,6 +89,7 @@ def graded(course, tmp_path_factory):
     return submitted, out, run(course, submitted, out)
 
 
+@pytest.mark.slow
 def test_honest_work_gets_its_points_wherever_the_notebook_stands(graded):
     _, out, rows = graded
     assert (rows["ada"].status, rows["ada"].score, rows["ada"].manual) == ("graded", 30, 5)
@@ -99,12 +100,14 @@ def test_honest_work_gets_its_points_wherever_the_notebook_stands(graded):
     )
 
 
+@pytest.mark.slow
 def test_a_blank_notebook_is_an_earned_0_with_nothing_pending(graded):
     _, out, rows = graded
     assert (rows["blank"].score, rows["blank"].manual) == (0, 0)
     assert rows_of(out)["blank"]["score"] == "0"
 
 
+@pytest.mark.slow
 def test_a_crash_costs_its_own_task_only_and_each_of_its_rows_says_why(graded):
     _, out, rows = graded
     assert rows["=cmd()"].status == "crashed" and "SIGKILL" in rows["=cmd()"].reason
@@ -158,6 +161,7 @@ def test_feedback_names_checks_and_points_and_escapes_what_the_student_wrote(gra
     assert [one.title for one in registry.get("ps01/launch_plan").items if one.title not in page] == []
 
 
+@pytest.mark.slow
 @judged_here()
 def test_who_has_an_account_on_this_machine_reads_neither_grades_nor_seed(course, tmp_path):
     hand_in(tmp_path / "submitted", "ada", perfect(course))
@@ -173,6 +177,7 @@ def test_the_autograded_notebook_shows_the_report_and_no_output_of_the_students(
     assert "15 of 15 points" in outputs["time_it-test"][0]["data"]["text/plain"]
 
 
+@pytest.mark.slow
 @judged_here()
 def test_a_second_run_grades_only_what_changed(course, tmp_path):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
@@ -188,6 +193,7 @@ def test_a_second_run_grades_only_what_changed(course, tmp_path):
     assert run(course, submitted, out, seed=SEED + 1)["ada"].fresh
 
 
+@pytest.mark.slow
 @judged_here()
 def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_again(course, tmp_path):
     submitted, out = tmp_path / "submitted", tmp_path / "out"
@@ -203,6 +209,7 @@ def test_stopping_half_way_keeps_what_is_graded_and_a_lost_result_is_graded_agai
     assert run(course, submitted, out)["bob"].fresh
 
 
+@pytest.mark.slow
 @judged_here()
 def test_a_failing_write_leaves_no_half_submission_in_the_gradebook(course, tmp_path, monkeypatch):
     submitted, out = tmp_path / "submitted", tmp_path / "out"

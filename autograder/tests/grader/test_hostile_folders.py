@@ -293,6 +293,7 @@ def test_what_an_id_does_not_show_is_written_out():
     assert re.fullmatch("\U0001f98a{20}~#[0-9a-f]{32}", student_id(foxes))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [

@@ -191,6 +191,7 @@ def test_a_router_answers_or_refuses():
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("works", [{"square": Work(np.square, 1e-6)}, None], ids=["works", "one work"])
 def test_a_device_answers_or_refuses(works):
     """Every place of every message, with everything before it as it should be; then the rest of them."""
@@ -413,6 +414,7 @@ def judged(name, message):
     stable_json(report.as_dict())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "count", [400, pytest.param(10_000, marks=pytest.mark.full)], ids=["some", "ten thousand"]
 )

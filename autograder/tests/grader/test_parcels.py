@@ -80,6 +80,7 @@ def sent_and_judged(command):
     return sorted(command.root.glob("parcels/*.ruling.json"))
 
 
+@pytest.mark.slow
 def test_shares_give_the_grades_of_one_machine_and_then_nothing_is_sent_again(command):
     assert len(sent_and_judged(command)) == 3
     status, told = command("grade", "ps01", PARCELS)
@@ -98,6 +99,7 @@ def test_no_students_name_goes_along(command):
     assert len(files) == 9 and not any(student.encode() in everything for student in STUDENTS)
 
 
+@pytest.mark.slow
 def test_a_ruling_that_no_judge_gives_is_nobodys_grade(command):
     """test_workers.py has all that may be wrong with one."""
     first = sent_and_judged(command)[0]
@@ -113,6 +115,7 @@ def test_a_ruling_that_no_judge_gives_is_nobodys_grade(command):
     assert len(scores(command.root / "grades")) == 2
 
 
+@pytest.mark.slow
 def test_what_did_not_come_back_fails_the_run_and_the_next_folder_gets_those_alone(command):
     lost = sent_and_judged(command)[:2]
     for path in lost:
@@ -123,6 +126,7 @@ def test_what_did_not_come_back_fails_the_run_and_the_next_folder_gets_those_alo
     assert len(list(command.root.glob("more/*.ipynb"))) == len(lost)
 
 
+@pytest.mark.slow
 def test_another_kind_of_machine_judges_all_again(command):
     sent_and_judged(command)
     command("grade", "ps01", PARCELS)
@@ -130,6 +134,7 @@ def test_another_kind_of_machine_judges_all_again(command):
     assert len(list(command.root.glob("gpus/*.ipynb"))) == 3
 
 
+@pytest.mark.slow
 def test_a_link_is_no_ruling(command, tmp_path):
     first = sent_and_judged(command)[0]
     kept = shutil.move(first, tmp_path / "elsewhere")

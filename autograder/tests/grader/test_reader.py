@@ -118,6 +118,7 @@ def test_cpp_inside_python_is_found_as_the_compiler_gets_it():
     assert cuda_cpp_in("x = '__global__") == cuda_cpp_in("x = 1") == []
 
 
+@pytest.mark.slow
 def test_the_reader_gives_what_the_file_holds_in_every_mode(course, tmp_path, launcher):
     root, assignment = course
     document = notebook(assignment, **answers(root))
@@ -285,6 +286,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=300, deadline=None, database=None, derandomize=True, suppress_health_check=list(HealthCheck)
 )
@@ -310,6 +312,7 @@ def test_whatever_a_reader_says_the_graded_cells_are_the_released_ones(course, s
     assert {by_id[one]["source"].strip() for one in found.idle} <= assignment.given()
 
 
+@pytest.mark.slow
 def test_a_machine_that_starts_no_process_leaves_the_row_ungraded_with_the_reason(course, tmp_path):
     class Broken(Unsafe):
         def launch(self, *_):
@@ -509,6 +512,7 @@ def watching():
         WATCHED.clear()
 
 
+@pytest.mark.slow
 @one_course_version()
 def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_path, monkeypatch):
     for module, function in ((symtable, "symtable"), (contents, "parse"), (contents, "cells_of")):
@@ -529,6 +533,7 @@ def test_no_text_of_a_students_is_compiled_in_the_judges_process(course, tmp_pat
         assert seen() == []
 
 
+@pytest.mark.slow
 @one_course_version()
 def test_an_unchanged_submission_is_not_read_again_and_its_page_stays_as_it_is(course, tmp_path):
     class Counted(Unsafe):
@@ -579,6 +584,7 @@ def test_the_readers_limits_leave_room_for_an_honest_notebook_of_twenty_mebibyte
     assert found.notes == () and asdict(reading.LIMITS)["memory_mib"] <= 2048
 
 
+@pytest.mark.slow
 def test_the_readers_warm_parent_has_imported_no_compiler_which_each_fork_would_copy():
     code = (
         "import sys; from autograder.sandbox.zygote import warm_up; "

@@ -39,6 +39,7 @@ def checks(root, jobs=1, names=("ps01",)):
     return {one.what: (one.state, one.detail) for one in found}
 
 
+@pytest.mark.slow
 def test_a_class_that_is_ready_is_ready(course):
     found = checks(course)
     assert not [what for what, (state, _) in found.items() if state == "not ready"]
@@ -136,6 +137,7 @@ def test_the_right_answers_to_a_set_get_all_points_behind_the_walls(name):
     assert found.state == "ready", found.detail
 
 
+@pytest.mark.slow
 def test_a_right_answer_that_loses_points_on_this_machine_is_named_with_what_it_lost(course):
     (right,) = references(course, ["ps01"], Limits(), 1)
     assert (right.what, right.state) == ("right answers to ps01", "ready")
@@ -147,6 +149,7 @@ def test_a_right_answer_that_loses_points_on_this_machine_is_named_with_what_it_
     assert "0 of 5" in wrong.detail and "No such file" in wrong.detail and "same error" not in wrong.detail
 
 
+@pytest.mark.slow
 def test_a_right_answer_that_takes_too_long_here_is_told_with_what_helps(course):
     solution = course / "solutions" / "ps01_tiny.py"
     solution.write_text(solution.read_text().replace("10 // HALF", "__import__('time').sleep(9) or 5"))

@@ -72,6 +72,7 @@ def test_any_other_text_is_no_time(text):
     assert utc(text) is None
 
 
+@pytest.mark.slow
 @given(st.text() | st.from_regex(r"\d{4}-\d\d-\d\d \d\d:\d\d(:\d\d)?( [+-]\d{4})?", fullmatch=True))
 def test_no_text_is_an_error(text):
     moment = utc(text)
@@ -153,6 +154,7 @@ def graded(root, **options):
     return line["score"], line["late_penalty"], row.fresh, grading.without_time
 
 
+@pytest.mark.slow
 def test_lateness_follows_the_one_who_collects(course, tmp_path):
     assert graded(course) == ("30", "0", True, []), "no due date: nobody asks for times"
     with Gradebook(f"sqlite:///{course / 'grades/gradebook.db'}") as gradebook:

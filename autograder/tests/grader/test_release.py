@@ -44,6 +44,7 @@ def regions(text):
     return inside, outside
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ("ps00", *SETS))
 def test_the_committed_exercises_are_what_the_solutions_give(root, copy_of_course, name):
     path = load_assignment(root, name).path.relative_to(root)
@@ -52,6 +53,7 @@ def test_the_committed_exercises_are_what_the_solutions_give(root, copy_of_cours
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_no_line_of_a_solution_region_reaches_the_students(root, copy_of_course, name):
     inside, outside = regions(solution_files(root)[name].read_text())
@@ -62,6 +64,7 @@ def test_no_line_of_a_solution_region_reaches_the_students(root, copy_of_course,
     assert [line for line in secret if line in released] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_each_set_is_worth_100_points_of_which_5_are_by_hand(copy_of_course, name):
     assignment = load_assignment(copy_of_course, name)

@@ -107,6 +107,7 @@ def test_killed_again_and_again_it_ends_with_every_grade_made_once(tmp_path, jud
     print(f"killed {kills} times, with {killed_with} of {len(students)} results")
 
 
+@pytest.mark.slow
 @judged_here()
 def test_killed_between_the_gradebook_and_the_result_it_grades_that_one_again_and_changes_nothing(tmp_path):
     """The one place where work is repeated: the result that says "done" is written last."""

@@ -98,6 +98,7 @@ def findings():
         return {finding.name: finding for finding in examine(SelfSandbox(), planted)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [*ATTEMPTS, *MORE])
 def test_the_wall_holds(name):
     if name == "landlock" and not landlock.abi():
@@ -177,11 +178,13 @@ while sum(name.startswith("up.") for name in os.listdir()) < 50:
     assert survivors(marker) == []
 
 
+@pytest.mark.slow
 def test_process_1_cannot_be_killed_or_read_by_what_it_reaps(jail):
     assert "PermissionError" in inside(jail, "import os\nos.kill(1, 9)") or not landlock.abi()
     assert "PermissionError" in inside(jail, "import os\nopen('/proc/1/mem', 'rb')")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "source, how",
     [
@@ -210,6 +213,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.slow
 def test_a_process_that_takes_too_much_memory_gets_a_memory_error_or_dies(jail):
     assert "MemoryError" in inside(jail, "block = bytearray(2 << 30)", memory_mib=1024)
     with pytest.raises(Lost, match=r"killed \(memory\)"):
@@ -252,6 +256,7 @@ LOOKS = (  # what a library finds out of the machine when it is first used
 )
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("look", LOOKS)
 def test_a_library_finds_the_same_machine_behind_the_walls(jail, look):
@@ -259,6 +264,7 @@ def test_a_library_finds_the_same_machine_behind_the_walls(jail, look):
     assert inside(jail, told) == inside(Unsafe(), told)
 
 
+@pytest.mark.slow
 def test_a_warm_parent_that_died_is_started_again_and_has_nothing_of_the_graders_shell(jail, monkeypatch):
     """Neither what is there to steal, nor its language and the modes of its files."""
     assert inside(jail, "x = 1") is None
@@ -281,6 +287,7 @@ def test_a_warm_parent_that_died_is_started_again_and_has_nothing_of_the_graders
             (about / "environ").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_grader_that_is_killed_takes_its_jails_along(launcher, tmp_path):
     code = f"""
 import sys
@@ -351,6 +358,7 @@ def test_without_a_sandbox_grading_refuses_names_what_is_missing_and_unsafe_is_s
         assert "unsafe" in file.read_text(), file
 
 
+@pytest.mark.slow
 @judged_here()
 def test_a_grade_made_without_a_sandbox_is_made_again_with_one(jail, tmp_path):
     root, assignment = make_course(tmp_path / "course")
@@ -413,6 +421,7 @@ raise ValueError(f"nice {{os.getpriority(os.PRIO_PROCESS, 0)}}, used {{time.proc
 """
 
 
+@pytest.mark.slow
 def test_the_more_of_a_job_is_busy_the_less_each_thread_of_it_weighs(jail):
     """6 children and their parent: 1.25 ** 9 is more than 7, 1.25 ** 8 less. One is left as it is."""
     first = os.getpriority(os.PRIO_PROCESS, 0) + locks.NICE

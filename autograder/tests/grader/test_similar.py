@@ -161,6 +161,7 @@ def padded(source):
     return "\n".join(found)
 
 
+@pytest.mark.slow
 def test_the_threshold_lies_above_all_answers_written_apart_and_below_all_copies():
     recorded = yaml.safe_load(MEASURED.read_text())
     again = measured_again()
@@ -262,6 +263,7 @@ def test_on_a_phone_no_table_of_the_page_is_cut(course, tmp_path, browser):
     shown.close()
 
 
+@pytest.mark.slow
 def test_ten_friends_with_endless_answers_make_no_endless_page(tmp_path):
     assignment = load_assignment(CORPUS.parents[2], "ps04")
     shared = "\n".join(f"x = a.f{number}(b) + c" for number in range(20)) + "\n" * 190_000

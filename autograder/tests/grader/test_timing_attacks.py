@@ -107,6 +107,7 @@ def test_an_executor_times_something_on_this_gpu(walls, launcher):
     assert gpu_problem(launcher if walls else Unsafe()) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(warplab.device().kind == "cuda", reason="here the yardstick runs")
 def test_a_yardstick_that_does_not_run_is_the_machine_s_fault_and_says_what_was_raised(launcher):
     """There is no CUDA here, as there is none behind walls that keep it out."""
@@ -119,6 +120,7 @@ def test_a_yardstick_that_does_not_run_is_the_machine_s_fault_and_says_what_was_
     assert "Error: " in gpu_problem(launcher)
 
 
+@pytest.mark.slow
 def test_an_executor_that_fails_says_with_what(launcher):
     with Process(launcher, "executor", Budget(LIMITS)) as executor:
         executor.begin_step(LIMITS.step_seconds)

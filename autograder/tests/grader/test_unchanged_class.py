@@ -1,5 +1,6 @@
 """A class that is graded a second time, unchanged: what its second run asks and writes."""
 
+import pytest
 import sqlalchemy
 from grading import make_course
 
@@ -24,6 +25,7 @@ def questions(out, assignment, students):
         return len(asked)
 
 
+@pytest.mark.slow
 def test_a_class_three_times_as_large_asks_the_gradebook_as_few_questions(tmp_path):
     _, assignment = make_course(tmp_path / "course")
     few = questions(tmp_path / "few", assignment, ["ada", "bob"])
@@ -31,6 +33,7 @@ def test_a_class_three_times_as_large_asks_the_gradebook_as_few_questions(tmp_pa
     assert few == many < 12
 
 
+@pytest.mark.slow
 def test_points_entered_after_the_class_was_looked_up_are_told_once_something_was_saved(tmp_path):
     _, assignment = make_course(tmp_path / "course")
     with CourseGradebook(tmp_path) as book, CourseGradebook(tmp_path) as formgrader:

@@ -573,6 +573,7 @@ def test_each_wall_before_the_network_holds_alone(demolition, left):
             assert ("could" in came_of(source)) == (left is None)
 
 
+@pytest.mark.slow
 def test_where_there_is_a_gpu_its_driver_names_its_threads_and_nobody_else_s(demolition):
     """cuInit opens that file of /proc with these flags, and ends with CUDA_ERROR_OPERATING_SYSTEM without."""
     source = """

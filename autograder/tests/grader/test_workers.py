@@ -165,6 +165,7 @@ def test_a_submission_has_one_name_in_the_log_and_on_its_page(course, tmp_path):
         assert [f"Submission {name}." in page.read_text() for page in pages] == [True]
 
 
+@pytest.mark.slow
 def test_one_student_alone_and_again_and_an_unknown_one(course, tmp_path):
     for student in ("ada", "bob"):
         hand_in(tmp_path / "in", student, notebook(course[1], **answers(course[0])))

@@ -18,6 +18,7 @@ def python(code, **environment):
     )
 
 
+@pytest.mark.slow
 def test_the_engine_can_be_forced_and_another_architecture_chosen():
     ask = "import warplab; d = warplab.device()\n"
     ask += "print(d.kind, warplab.torch_device, d.arch, d.limits.max_shared_per_block)"
@@ -25,6 +26,7 @@ def test_the_engine_can_be_forced_and_another_architecture_chosen():
     assert run.stdout.split() == ["simt", "cpu", "sm_80", str(163 * 1024)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "environment, message",
     [
@@ -37,6 +39,7 @@ def test_a_wrong_setting_is_named(environment, message):
     assert run.returncode and message in run.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(warplab.device().kind == "cuda", reason="this machine has a GPU")
 def test_cuda_forced_without_a_gpu_says_so():
     run = python("import warplab", WARPLAB_DEVICE="cuda")
@@ -49,6 +52,7 @@ def test_limits_are_those_of_the_registry():
     assert limit.max_grid_dim[0] == 2**31 - 1
 
 
+@pytest.mark.slow
 def test_importing_warplab_loads_little_makes_no_driver_call_and_survives_a_fork():
     code = """
 import sys

@@ -45,6 +45,7 @@ def megabytes(one):
     return sum(path.stat().st_size for path in paths if path.is_file()) / 1e6
 
 
+@pytest.mark.slow
 def test_a_students_first_install_is_under_a_gigabyte():
     """On the disk, counted here: 928 MB in 125 packages on 2026-11-26, where it was 2,137 MB in 134."""
     found = brought_by("student")
@@ -110,6 +111,7 @@ except warplab.CompileError as problem:
 """
 
 
+@pytest.mark.slow
 def test_numbas_kernels_run_without_nvrtc_and_cuda_cpp_says_what_it_needs():
     done = subprocess.run([sys.executable, "-c", WITHOUT_NVRTC], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

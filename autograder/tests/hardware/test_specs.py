@@ -104,6 +104,7 @@ class Label(Strict):
     unit_on: Literal["CUDA cores", "Tensor Cores", "special-function units"] | None = None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_every_file_has_the_schema(path):
     schema = Architecture if path.parent.name == "arch" else Machine

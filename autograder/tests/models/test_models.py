@@ -1,5 +1,6 @@
 """The small networks of the chapters: they learn, and a cache changes nothing but the work."""
 
+import pytest
 import torch
 from torch.nn import functional
 
@@ -38,6 +39,7 @@ def test_a_transformer_layer_has_twelve_times_its_width_squared_in_weights():
     assert large - small == 12 * 64**2
 
 
+@pytest.mark.slow
 def test_both_networks_learn_in_a_few_steps():
     torch.manual_seed(0)
     model, rows = models.Transformer(), models.worksheet(256)

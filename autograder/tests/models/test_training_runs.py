@@ -36,6 +36,7 @@ def test_the_run_is_pytorchs_in_float64(numbers):
         np.testing.assert_allclose(ours[name], weight.detach().numpy(), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("backend", [None, "aot_eager"])
 def test_the_step_that_torch_compile_takes_whole_is_the_same(backend):
     """aot_eager runs the graph of the whole step that torch.compile makes kernels of on CUDA."""

@@ -29,6 +29,7 @@ def test_an_unknown_recipe_is_refused_with_the_names_of_the_known():
         vram.training_bytes(1, "Adam")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "recipe"), [(torch.float32, "FP32, Adam"), (torch.bfloat16, "BF16 throughout, Adam")]
 )

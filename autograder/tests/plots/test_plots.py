@@ -73,6 +73,7 @@ def test_alt_text_becomes_title_and_description_that_label_the_image():
     assert (title.text, desc.text) == ("A falling line", "It starts at 3 and ends at 1.")
 
 
+@pytest.mark.slow
 def test_a_drawing_comes_out_the_same_and_two_share_no_id_and_every_reference_resolves():
     assert svg() == svg()
     one, two = svg(line()), svg(line(plots.PALETTE["green"]))

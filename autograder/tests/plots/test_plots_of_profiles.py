@@ -135,6 +135,7 @@ def counts_doubles(x, counts):
     cuda.atomic.add(counts, int(tile[31 - t]), 1)
 
 
+@pytest.mark.slow
 def test_doubles_take_two_wavefronts_without_blame_and_an_atomic_has_its_picture(tmp_path):
     p = warplab.profile(counts_doubles[1, 32], np.arange(32.0), np.zeros(32, np.int32))
     banks = plots.access(p, "tile[t] =", kind="write")
@@ -170,6 +171,7 @@ def triad(a, b, out):
     out[i] = a[i] + 3 * b[i]
 
 
+@pytest.mark.slow
 def test_a_kernel_stands_under_the_roof_by_its_counted_operations_and_bytes():
     arrays = np.ones((3, 1024), np.float64)
     counted = warplab.profile(triad[8, 128], *arrays)

@@ -38,6 +38,7 @@ def test_a_notebook_sees_the_wide_drawing_and_on_a_phone_the_narrow_one():
     assert text.count("<figcaption>") == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "shown"), [(390, "narrow"), (900, "wide")])
 def test_without_the_books_style_sheet_one_drawing_is_seen(browser, width, shown):
     page = browser.new_page(viewport={"width": width, "height": 700})
@@ -105,6 +106,7 @@ def test_after_a_mistake_in_the_narrow_drawing_the_next_figure_is_wide_again():
     assert not plots.on_phone()
 
 
+@pytest.mark.slow
 def test_the_narrow_drawing_of_measurements_tells_the_lab_its_own_axes():
     figure = measured(shown_without_running("latency"))
     wide, narrow = (json.loads(drawing.data["axes"]) for drawing in (figure, figure.narrow))
@@ -112,6 +114,7 @@ def test_the_narrow_drawing_of_measurements_tells_the_lab_its_own_axes():
     assert '<svg class="narrow" data-measured="latency" data-axes=' in figure._repr_html_()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["copy_bandwidth", "matmul_by_size", "reduction", "rooflines", "softmax"])
 def test_the_name_of_a_peak_covers_no_point(name):
     wide = measured(shown_without_running(name).own)
@@ -128,6 +131,7 @@ def test_the_name_of_a_peak_covers_no_point(name):
         assert boxes and points and not any(box.padded(2).contains(*at) for box in boxes for at in points)
 
 
+@pytest.mark.slow
 def test_names_stand_at_the_ends_of_their_lines_where_each_has_room():
     """PyTorch's FP16 ends on BF16: with it, and on a phone, the names stay in the legend."""
     own = shown_without_running("matmul_by_size").own

@@ -32,6 +32,7 @@ def squared(pieces, apart):
     return owner
 
 
+@pytest.mark.slow
 def test_one_stream_computes_three_of_seven_milliseconds():
     figure = warplab.timeline(squared(4, apart=False), caption="Copies and work take turns.")
     # 4 x 3 of 28; a copy in, three times a copy out and one in, a copy out
@@ -41,12 +42,14 @@ def test_one_stream_computes_three_of_seven_milliseconds():
     assert "synchronize" in figure.body and "square" in figure.body and "launch" not in figure.body
 
 
+@pytest.mark.slow
 def test_streams_of_their_own_leave_the_first_copy_and_the_last():
     figure = warplab.timeline(squared(4, apart=True), uses=16 / 132)
     assert "A kernel runs 75% of 16.0 ms and uses 12% of the SMs: 9% of what there is." in figure.alt
     assert figure.alt.endswith("Gaps: copy in 12%, copy out 12%.") and "stream 4" in figure.body
 
 
+@pytest.mark.slow
 def test_a_device_that_is_always_busy_may_use_an_eighth_of_what_it_is():
     owner = VirtualDevice(DeviceTiming(duration=1e-3, noise=0, launch_overhead=0.0, sync_overhead=0.0))
     device = owner.connect()
@@ -58,6 +61,7 @@ def test_a_device_that_is_always_busy_may_use_an_eighth_of_what_it_is():
     assert warplab.timeline(owner, uses=8).alt.endswith("and uses 100% of the SMs: 100% of what there is.")
 
 
+@pytest.mark.slow
 def test_short_kernels_wait_for_their_launches():
     owner = VirtualDevice(DeviceTiming(duration=2e-6, noise=0, launch_overhead=5e-6, sync_overhead=3e-6))
     device = owner.connect()

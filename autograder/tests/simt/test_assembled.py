@@ -37,6 +37,7 @@ def p():
     return warplab.profile(product[(2, 2), (16, 16)], a, a, np.zeros_like(a))
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_a_tile_of_16_makes_20_shared_loads_for_16_multiply_adds(p):
     """As nvdisasm lists it for sm_90: a row of `left` lies in one piece, a column of `right` does not."""
@@ -77,6 +78,7 @@ extern "C" __global__ void product(const half* a, const half* b, float* c) {
 }"""
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_a_wmma_load_is_one_instruction_of_ptx_and_four_loads_of_the_assembled_code():
     half = np.ones(256, np.float16)
@@ -149,6 +151,7 @@ def votes():
     return warplab.profile(kernel[1, 64], x, np.zeros(80, np.int32), np.zeros(1, np.float32))
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_of_a_warp_that_adds_to_one_word_one_lane_is_elected(votes):
     """Line by line as read by hand: UFLO of a vote, compared with the lane's number, guards the atomic."""

@@ -125,6 +125,7 @@ extern "C" __global__ void k(const int* x, int* turn, int* out) {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("meet", ["__syncthreads()", 'asm volatile("bar.sync 1, 64;" ::: "memory")'])
 def test_a_block_passes_its_barrier_while_others_spin_until_it_has_done_its_work(meet):
     x, out = np.arange(256, dtype=np.int32), np.zeros(64, np.int32)

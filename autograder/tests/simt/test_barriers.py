@@ -94,6 +94,7 @@ extern "C" __global__ void k(int *out) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "meet", ["if (t < 32) MEET(bar.sync 1, 32)", "if (t < 16) MEET(bar.warp.sync 0xffff)"]
 )
@@ -122,6 +123,7 @@ def all_read(before: str, blocks: int) -> np.ndarray:
     return out
 
 
+@pytest.mark.slow
 def test_no_block_passes_a_grid_barrier_while_another_spins_before_it():
     out = all_read(
         """

@@ -84,6 +84,7 @@ def test_a_mistake_shows_none_of_our_code(shell, capsys):
     assert "Traceback" not in shown.out + shown.err and "cell_magic" not in shown.out + shown.err
 
 
+@pytest.mark.slow
 def test_importing_warplab_in_a_notebook_is_enough():
     import subprocess
     import sys

@@ -212,6 +212,7 @@ def test_an_index_beyond_the_neighbours_array_is_told():
         run(f"s[t] = 0; {SYNC} out[i] = {OTHER}[1]; {SYNC}")
 
 
+@pytest.mark.slow
 def test_accesses_to_other_blocks_are_counted_apart():
     out = np.zeros(128, np.int32)
     body = f"""s[t] = t; {SYNC} int v = *{OTHER}; {SYNC} *{OTHER} = v; atomicAdd({OTHER}, 1);
@@ -294,6 +295,7 @@ def test_mistakes_at_stores_that_complete_at_a_barrier(body, said):
         run(ONE_ARRIVAL + body)
 
 
+@pytest.mark.slow
 def test_what_nsight_compute_counted_of_other_blocks_memory():
     """On an H200 (2026-11-26): 12, 4 and 4 requests of 128 bytes; of the own memory 4 loads and 4 stores."""
     body = f"""s[t] = i; {SYNC} int v = 0;

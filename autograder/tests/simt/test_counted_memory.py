@@ -337,6 +337,7 @@ def gained(identity, **rewrites):
     return {key: points for key, points in more.items() if points > 0}, lines
 
 
+@pytest.mark.slow
 @of_all_sets
 def test_every_task_with_such_rows_is_attacked_where_points_are_lost():
     ours = {name for name in registry.names() if not name.startswith("example/") and memory_cases(name)}
@@ -355,6 +356,7 @@ def test_atomics_for_loads_and_stores_earn_nothing(identity):
         assert all("this task needs none" in line.reason for line in lines.values()), lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("identity", ["ps04/matmul_tiled/wrong_naive_kernel", "ps05/transpose/wrong_naive"])
 def test_an_instruction_that_went_to_local_memory_first_earns_nothing(identity):
     more, lines = gained(identity, **LOCAL_FIRST)
@@ -384,6 +386,7 @@ def take_away(monkeypatch, *, sums=False, refusal=False):
             monkeypatch.setattr(Counts, f"{space}_{name}", counted)
 
 
+@pytest.mark.slow
 def test_either_wall_holds_alone_and_without_both_the_points_are_to_be_had(monkeypatch):
     """The naive kernel with its 12 points for few requests and few sectors, by atomics."""
     naive = "ps04/matmul_tiled/wrong_naive_kernel"

@@ -485,6 +485,7 @@ def parts_ways(x, out):
     out[i] = n
 
 
+@pytest.mark.slow
 def test_total_and_busiest_are_the_sum_and_the_most_of_the_warps_run_one_by_one():
     x = np.random.default_rng(3).integers(1, 100, 32 * 12).astype(np.int32)
     apart = [

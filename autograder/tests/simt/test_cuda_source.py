@@ -193,6 +193,7 @@ def variables(tag):
     return f"// {tag}\n{VARIABLES}"
 
 
+@pytest.mark.slow
 def test_variables_are_set_and_read_by_name():
     read, out = warplab.cuda_kernel(variables("set"), "read"), np.zeros(9)
     assert read.symbol("table").get().tolist() == [1, 2, 3]
@@ -424,6 +425,7 @@ __global__ void total(int* x) {
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extra, whole",
     [
@@ -450,6 +452,7 @@ def test_libcuxx_still_takes_the_switch_that_halves_the_time_to_read_it():
     assert "-D_CCCL_META_UNROLL_LIMIT=10" in nvrtc._options("sm_90")
 
 
+@pytest.mark.slow
 def test_a_mistake_beside_cooperative_groups_is_told_once_and_in_the_authors_words():
     said = compile_error(COOPERATIVE.replace("EXTRA", "y = 1;"), "total")
     assert said.count('identifier "y" is undefined') == 1

@@ -317,6 +317,7 @@ def number_them(a):
         a[row, col] = 10 * row + col
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", ["C", "F"])
 def test_both_orders_of_host_and_device_arrays_and_strides_of_neither(order):
     host, there = np.zeros((5, 7), order=order), cuda.device_array((5, 7), np.float64, order=order)
@@ -372,6 +373,7 @@ print(cuda.reduce(lambda a, b: a + b)(np.ones(9)))  # a kernel without a source
 """
 
 
+@pytest.mark.slow
 def test_after_close_kernels_run_again_and_nothing_is_warned_of():
     """In a process of its own: pytest has filters of warnings of its own."""
     done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=240)

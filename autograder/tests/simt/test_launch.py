@@ -132,6 +132,7 @@ print(passed(launch), passed(launch))
 """
 
 
+@pytest.mark.slow
 def test_a_kernel_of_three_lines_passes_few_files():
     """What is passed for nothing makes the way of a kernel (ARCHITECTURE.md) hard to explain."""
     done = subprocess.run([sys.executable, "-c", WALK], capture_output=True, text=True, timeout=120)

@@ -38,6 +38,7 @@ def of(code, text):
     return next(line for line in code.lines if text in line.source)
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_a_line_of_python_stands_beside_its_ptx_and_its_machine_code():
     code = warplab.machine_code(triad, x, x, x)
@@ -66,6 +67,7 @@ def test_nothing_is_lost_or_shown_twice():
     assert shown_sass == sorted(instr.text for instr in listed)
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_types_decide_the_code_and_the_architecture_does():
     double, single = (warplab.machine_code(triad, *[x.astype(t)] * 3) for t in ("f8", "f4"))
@@ -75,6 +77,7 @@ def test_types_decide_the_code_and_the_architecture_does():
     assert ampere.arch == "sm_80" and "for sm_80" in str(ampere) and "STG.E [" in str(ampere)
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_a_template_of_cpp_and_a_configured_kernel():
     kernel = warplab.cuda_kernel(CPP, "scale<float>")
@@ -97,12 +100,14 @@ def turned(a):
     a[t] = tile[3 - t, 0]
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_parameters_and_shared_arrays_have_their_short_names():
     store = " ".join(of(warplab.machine_code(turned, x), "tile[t, 0] = a[t]").ptx)
     assert re.search(r", tile\b", store) and "_cudapy" not in store and "st.shared" in store
 
 
+@pytest.mark.slow
 @needs_nvdisasm
 def test_without_arguments_it_is_what_ran_last():
     @cuda.jit

@@ -104,6 +104,7 @@ def sequence(rng: random.Random) -> tuple[str, list[int]]:
     return "\n".join(lines), expected
 
 
+@pytest.mark.slow
 def test_random_sequences_do_what_the_manual_says():
     rng, said = random.Random(5), 0
     for _ in range(60):

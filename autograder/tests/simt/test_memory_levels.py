@@ -69,6 +69,7 @@ def of(profile, name) -> Footprint:
     return next(one for label, one in profile.footprints.items() if f"'{name}'" in label)
 
 
+@pytest.mark.slow
 def test_a_sector_counts_once_however_often_it_is_asked_for():
     a, b, c = np.ones((32, 64), f32), np.ones((64, 32), f32), np.zeros((32, 32), f32)
     p = warplab.profile(matmul_naive[(2, 2), (16, 16)], a, b, c)
@@ -108,6 +109,7 @@ def test_a_sample_of_blocks_has_no_footprint_and_no_bounds():
         warplab.profile(add[64, 32], *np.ones((3, 2048), f32), sample_blocks=4, caches="h100-sxm")
 
 
+@pytest.mark.slow
 def test_the_engine_computes_the_same_whether_its_caches_are_modelled_or_not():
     a, b = np.random.default_rng(1).random((2, 64, 64), f32)
     plain, modelled = np.zeros((2, 64, 64), f32)
@@ -123,6 +125,7 @@ def test_a_sum_of_vectors_finds_nothing_in_l1_and_its_stores_alone_in_l2():
     assert (m.hbm_reads, m.hbm_writes, m.left_in_l2) == (16384, 0, 8192)
 
 
+@pytest.mark.slow
 def test_a_store_makes_room_for_its_line_and_the_next_store_to_it_is_a_hit():
     """As Nsight Compute reports a sum of vectors by one thread: (2 x 28/32 + 31/32) / 3, 90.6 %."""
 
@@ -206,6 +209,7 @@ def test_a_tile_in_shared_memory_leaves_l1_nothing_to_answer():
     assert m.l1_hits == 0 and m.l2_reads == 4 * 4 * 4 * 2 * 32  # blocks x tiles x two matrices x 32 sectors
 
 
+@pytest.mark.slow
 def test_bounds_are_counts_over_rates_and_the_longest_binds():
     p = warplab.profile(add[4096, 256], *np.ones((3, 1 << 20), f32))
     found = bounds(p, "h100-sxm")
@@ -230,6 +234,7 @@ def exponentials(x, out):
     out[i] = x[i] / (x[i] + float32(1))
 
 
+@pytest.mark.slow
 def test_special_functions_are_bound_by_their_own_units_and_are_no_work_of_the_cuda_cores():
     p = warplab.profile(exponentials[132, 64], *np.zeros((2, 132 * 64), f32))
     assert p.unit_flops["special"] == 100 * 132 * 64 and sum(p.unit_flops.values()) == p.flops
@@ -283,6 +288,7 @@ def transposed(a, out, padded):
         out[y, x] = flat[x, y]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("padded", "passes"), [(True, 4 * 32), (False, 3 * 32 + 32 * 32)])
 def test_a_bank_conflict_is_a_pass_more_through_l1(padded, passes):
     """32 warps, one access of each kind: a column of 32 words in one bank takes 32 passes."""
@@ -296,6 +302,7 @@ def scattered(x, out, stride):
     out[stride * i] = x[i]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("stride", "passes"), [(1, 1), (2, 2), (3, 1), (8, 8), (31, 2), (32, 32)])
 def test_l1_keeps_global_memory_in_the_banks_of_shared_memory(stride, passes):
     """gcd(stride, 32) lanes meet in a bank. Stride 31 meets in none, but touches 32 sectors, and four lines
@@ -304,6 +311,7 @@ def test_l1_keeps_global_memory_in_the_banks_of_shared_memory(stride, passes):
     assert warplab.profile(scattered[1, 32], x, out, stride).l1_wavefronts == 1 + passes
 
 
+@pytest.mark.slow
 def test_a_load_of_16_bytes_a_lane_takes_four_passes():
     line = "{ out[threadIdx.x] = x[threadIdx.x]; }"
     copy = warplab.cuda_kernel('extern "C" __global__ void copy(const float4* x, float4* out)' + line, "copy")

@@ -70,6 +70,7 @@ def floats(n):
     return np.arange(n, dtype=np.float32)
 
 
+@pytest.mark.slow
 def test_numpy_arrays_device_arrays_and_tensors_may_be_mixed():
     a, out = floats(100), np.zeros(100, np.float32)
     add[4, 32](a, cuda.to_device(a), out)
@@ -185,6 +186,7 @@ def _with_numba(function):
     return type(function)(function.__code__, function.__globals__ | {"cuda": numba_cuda}, function.__name__)
 
 
+@pytest.mark.slow
 def test_code_for_another_architecture_is_made_beside_that_of_the_device():
     a = floats(32)
     assert "sm_80" in str(warplab.machine_code(add, a, a, a, arch="sm_80"))

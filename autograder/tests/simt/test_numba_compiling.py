@@ -87,6 +87,7 @@ def compared(tmp_path_factory):
     return [json.loads(process.communicate()[0].splitlines()[-1]) for process in started]
 
 
+@pytest.mark.slow
 def test_every_kernel_has_the_ptx_that_numba_alone_makes(compared):
     (replaced, plain), (by_ours, ours) = compared
     assert (replaced, by_ours) == (False, True)
@@ -138,6 +139,7 @@ print(told(rand), told(gauss), told(median), told(fine), out[0], sep="\\n")
 """
 
 
+@pytest.mark.slow
 def test_what_njit_compiles_is_as_without_the_course_and_changes_no_kernel_after_it():
     """Flags for the host hold a list: a cache under a key of all flags refused nested parallel loops."""
     done = subprocess.run([sys.executable, "-c", HOST_FIRST], capture_output=True, text=True, timeout=120)
@@ -189,6 +191,7 @@ def collections(dtype):
     return looked
 
 
+@pytest.mark.slow
 def test_what_compilations_leave_behind_is_looked_through_when_there_is_much_of_it(monkeypatch):
     assert 2 not in collections(types.int16)
     monkeypatch.setattr(numba_hook, "MANY_OBJECTS", 0)

@@ -19,6 +19,8 @@ import yaml
 
 import warplab
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(warplab.__file__).parents[1]
 FILES = [
     path for room in ("warplab", "autograder", "workshop") for path in sorted((ROOT / room).rglob("*.py"))

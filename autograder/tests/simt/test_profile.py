@@ -38,6 +38,7 @@ def test_ncu_uses_nsight_computes_names(p):
     assert metrics["smsp__thread_inst_executed_per_inst_executed.ratio"] == 32
 
 
+@pytest.mark.slow
 def test_a_notebook_shows_a_table_that_says_these_are_counts(p):
     page = p._repr_html_()
     assert "<table" in page and "16 sectors (4.00 a request)" in page
@@ -69,6 +70,7 @@ def touches_all(x, out, done):
     cuda.atomic.add(done, 0, 1)
 
 
+@pytest.mark.slow
 def test_a_sample_of_blocks_is_scaled_says_so_and_leaves_the_arrays_alone():
     x, out = np.ones(1 << 17, np.float32), np.zeros(1 << 17, np.float32)
     done = cuda.to_device(np.zeros(1, np.int32))
@@ -82,6 +84,7 @@ def test_a_sample_of_blocks_is_scaled_says_so_and_leaves_the_arrays_alone():
     assert not out.any() and done.copy_to_host()[0] == 512 * 256  # the full run's alone
 
 
+@pytest.mark.slow
 def test_a_sample_makes_a_launch_countable_that_is_too_large():
     x = np.ones(1 << 10, np.float32)
     with pytest.raises(warplab.ProfileError, match="sample_blocks=1024"):
@@ -115,6 +118,7 @@ def everybody_adds(x, total):
     total[0] += x[cuda.grid(1)]
 
 
+@pytest.mark.slow
 def test_a_conflict_in_global_memory_is_a_line_of_the_table():
     with pytest.warns(warplab.GlobalConflict):
         p = warplab.profile(everybody_adds[4, 64], np.ones(256, np.float32), np.zeros(1, np.float32))

@@ -134,6 +134,7 @@ def campaign(seeds, alike: int) -> set[str]:
     return opcodes
 
 
+@pytest.mark.slow
 def test_seeded_programs_do_what_the_manual_says():
     opcodes = campaign((f"normal {SEED} {i}" for i in range(NORMAL)), alike=5)
     missing = {form.opcode for form in FORMS} - opcodes
@@ -146,6 +147,7 @@ def test_a_hundred_thousand_programs(part):
     campaign((f"full {SEED} {i}" for i in range(part, FULL, PARTS)), alike=1)
 
 
+@pytest.mark.slow
 def test_each_form_by_itself():
     """Every form once, on edge values: the random programs need not have met it."""
     refused = []
@@ -160,6 +162,7 @@ def test_each_form_by_itself():
     assert not refused
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "forms", [FORMS[::40], pytest.param(FORMS, marks=pytest.mark.full)], ids=["some", "all"]
 )
@@ -199,6 +202,7 @@ def test_what_the_generator_writes_is_ptx_that_nvidias_assembler_takes():
         assemble(Writer(GENERATOR.program(f"assembled {SEED} {i}")).text(), "k")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name, instead",
     [

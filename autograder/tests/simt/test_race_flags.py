@@ -460,6 +460,7 @@ def verdicts(seeds, level: str) -> dict[str, list[int]]:
 LEVELS = ["whole", "some", "flags", "cluster", "rounds"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_sanitizer_finds_what_happens_before_says(level):
     seen = verdicts(range(100), level)
@@ -467,6 +468,7 @@ def test_the_sanitizer_finds_what_happens_before_says(level):
     assert min(len(seen["agree"]), len(seen["none"])) > 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("most", [6, 2, 1])
 def test_clocks_of_warps_blocks_or_several_blocks_give_no_false_alarm(monkeypatch, most):
     monkeypatch.setattr(clocks, "MOST", most)
@@ -554,6 +556,7 @@ TAKEN_AWAY = {  # part of the sanitizer: (whose, its name, what stands there ins
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", TAKEN_AWAY)
 def test_a_sanitizer_without_one_of_its_parts_does_not_agree(monkeypatch, part):
     owner, name, instead, level, verdict = TAKEN_AWAY[part]

@@ -124,6 +124,7 @@ def without(source: str) -> str:
     return re.sub(r"/\*\*/.*?/\*([\w:]+)\*/|/\*\*/.*?/\*\*/", lambda m: m[1] or "", source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PATTERNS)
 def test_the_pattern_is_silent_and_what_orders_it_is_missed(name):
     source, (grid, block), args = PATTERNS[name]

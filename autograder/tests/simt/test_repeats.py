@@ -107,6 +107,7 @@ def returns_before_the_barrier(x):
         x[cuda.threadIdx.x] = 2
 
 
+@pytest.mark.slow
 def test_a_profile_of_a_launch_that_could_replay_counts_all_of_it(replays):
     arguments = numbers(50), numbers(50), numbers(50)
     first = warplab.profile(add[2, 32], *arguments)
@@ -306,6 +307,7 @@ def kernel(x, y, index, counts, out, n, s):
     return cuda.jit(namespace["kernel"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(8), pytest.param(range(8, 300), marks=pytest.mark.full)], ids=str)
 def test_random_kernels_compute_the_same_bits_replayed_and_whole(replays, seeds):
     for seed in seeds:
@@ -694,6 +696,7 @@ def test_a_series_of_launches_does_what_whole_launches_do(replays, what):
     assert len(replays) in replayed
 
 
+@pytest.mark.slow
 def test_a_student_s_network_learns_the_same_bits_from_replays(replays, monkeypatch):
     ours, whole = tensor_library.Network(), tensor_library.Network()
     for _ in range(6):

@@ -188,6 +188,7 @@ PIECES = "{ } ( ) < > ; \" ' /* */ = , :: template< operator struct enum using t
 ]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_a_source_that_is_no_cpp_is_left_to_the_compiler(data):

@@ -492,6 +492,7 @@ def test_one_copy_reaches_both_blocks():
     )
 
 
+@pytest.mark.slow
 def test_what_a_multicast_saves_is_counted():
     array, out = _array("float32", (16, 32)), np.zeros((2, 2, 8, 32), np.float32)
     p = warplab.profile(kernel(BOTH, "both")[4, 256], warplab.tensor_map(array, (8, 32)), out, 0)
@@ -516,6 +517,7 @@ def test_a_copy_of_a_box_that_is_nowhere_is_a_request():
     assert (stores.requests, stores.sectors) == (2, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "mistake, error, said",
     [

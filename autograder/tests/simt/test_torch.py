@@ -162,6 +162,7 @@ def test_a_tensor_whose_memory_has_other_numbers_is_refused(view, told, instead)
 # torch.compile
 
 
+@pytest.mark.slow
 def test_torch_compile_goes_around_a_launch():
     twice = warplab.cuda_kernel(
         "__global__ void twice(const float* x, float* out) { out[threadIdx.x] = 2 * x[threadIdx.x]; }",
@@ -254,6 +255,7 @@ def an_operation(name, wrong=1.0):
     return swish
 
 
+@pytest.mark.slow
 def test_gradcheck_passes_an_operation_made_of_kernels_and_fails_a_wrong_one():
     x = torch.linspace(-2, 2, 6, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(an_operation("swish"), x)
@@ -314,6 +316,7 @@ ORDERS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(1)
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_the_order_of_the_imports_does_not_matter(order):

@@ -51,6 +51,7 @@ def touching(trace):
     return [(trace.listing[step.place], access) for step in trace.steps for access in step.accesses]
 
 
+@pytest.mark.slow
 def test_a_trace_has_the_instructions_that_the_profile_counts():
     x = np.ones(32, F32)
     counted = warplab.profile(two_jobs[1, 32], x, 1)

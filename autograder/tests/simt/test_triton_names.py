@@ -44,6 +44,7 @@ def run(code, **environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_an_import_of_warplab_imports_no_triton():
     assert run("import sys, warplab; print('triton' in sys.modules)") == ["False"]
 
@@ -56,6 +57,7 @@ def test_either_import_may_come_first(first):
     assert told == ["TritonDriver"]
 
 
+@pytest.mark.slow
 def test_looking_for_triton_without_importing_it_leaves_the_hook_in_place():
     pytest.importorskip("triton")
     look = "import importlib.util, warplab; importlib.util.find_spec('triton')"

@@ -139,6 +139,7 @@ def judge(seed: int) -> str:
     return "followed" if check.tracks else "passed"
 
 
+@pytest.mark.slow
 def test_what_passes_does_not_depend_on_unwritten_memory():
     verdicts = [judge(seed) for seed in range(120)]
     assert min(map(verdicts.count, ("followed", "refused"))) > 8

@@ -104,6 +104,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(MESSAGES, max_size=40))
 def test_any_sequence_is_served_in_json_and_time_never_runs_backwards(messages):
     device = VirtualDevice(MILLISECOND)

@@ -238,6 +238,7 @@ def test_only_sm_90_has_it(monkeypatch, tmp_path):
     assert out[0] == 1
 
 
+@pytest.mark.slow
 def test_counts():
     kernel = warplab.cuda_kernel(PIPELINE.replace("BODY", LINE["a loop"]), "k")
     p = warplab.profile(kernel[1, 256, 0, 9216], np.zeros(9216, np.uint8), np.zeros(1024, np.float32))

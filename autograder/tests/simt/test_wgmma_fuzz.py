@@ -208,11 +208,13 @@ MISTAKES = {
 EVERY = [pytest.param(i, marks=pytest.mark.full) for i in range(2, 150)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", [*range(2), *EVERY])
 def test_a_random_program_gives_the_sums_of_the_rule(i):
     Program(f"wgmma {i}").check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("i", [0, *EVERY[:30]])
 @pytest.mark.parametrize("kind", MISTAKES)
 def test_a_random_program_with_a_mistake_is_refused(kind, i):

@@ -50,6 +50,7 @@ def row(name, key):
 # which line, and what is said of it
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "key", "told"),
     [
@@ -123,6 +124,7 @@ def test_the_line_is_the_one_of_the_students_file():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["correct_swizzle", "wrong_blocks_not_exchanged"])
 def test_full_points_and_a_wrong_result_show_no_plot(name):
     report, _ = submitted(f"ps05/transpose/{name}")
@@ -262,6 +264,7 @@ def test_a_forged_record_is_refused(change):
         checked_access(GOOD | change, ("x", "out"))
 
 
+@pytest.mark.slow
 def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
     honest = Process.ask
 

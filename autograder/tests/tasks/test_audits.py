@@ -23,6 +23,7 @@ def test_the_kernel_that_is_judged_is_the_one_that_is_shown(audit):
     assert shown in SOLUTIONS["ps14"].read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("audit", AUDITS, ids=lambda audit: audit.shown)
 def test_a_witness_breaks_what_is_wrong_and_spares_what_is_right_at_both_ends(audit):
     for size in audit.sizes[::2]:

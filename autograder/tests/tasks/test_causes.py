@@ -33,6 +33,7 @@ def test_stars_that_are_done_again_and_again(stars, blocks):
     assert cause("ps02/dimming", stars=stars, blocks=blocks) == {"writes": doubles / 2, "doubles": doubles}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("minutes", [1, 5, 60, 64])
 def test_minutes_that_a_tree_forgets(minutes):
     sums = np.zeros(minutes, np.float32)
@@ -49,6 +50,7 @@ def test_a_layer_that_takes_the_other_axis(outputs, inputs):
     assert cause("ps04/layer", w=w, x=x)["y"] == y.tolist() != (w @ x).tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("different", [1, 3, 20])
 def test_a_bank_for_each_strength(different):
     def conflicts(x):

@@ -57,6 +57,7 @@ class Agreeable:
 # what grade() returns and shows
 
 
+@pytest.mark.slow
 def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
     calls = []
 
@@ -76,6 +77,7 @@ def test_a_loop_without_end_is_stopped_and_named(monkeypatch):
     assert len(calls) == 1  # the other cases are not tried
 
 
+@pytest.mark.slow
 def test_the_points_of_other_cases_do_not_depend_on_how_long_a_mistake_took(monkeypatch):
     clock = [0.0]
 
@@ -95,6 +97,7 @@ def test_computing_that_ends_in_time_is_left_alone():
         assert pool.submit(lambda: stopped_after(1).__enter__()).result() is None
 
 
+@pytest.mark.slow
 def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
     def ring(x):
         while dist.get_rank() == 1:
@@ -107,6 +110,7 @@ def test_a_rank_without_end_is_stopped_and_named(monkeypatch):
     assert "stopped after 10 s of computing" in row.reason and "Which loop has no end" in row.hints[0]
 
 
+@pytest.mark.slow
 def test_what_other_threads_compute_is_not_the_loops():
     """A library's threads on a machine of many cores use up seconds of processor time in a moment."""
     began = time.process_time()

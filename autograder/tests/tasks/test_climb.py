@@ -122,6 +122,7 @@ def steps():
     return json.loads(log.place().read_text())
 
 
+@pytest.mark.slow
 def test_a_step_is_counted_as_by_hand(course):
     """32 warps, each of two rows of 16: for each k a load of a (2 sectors) and one of b (2). The rows lie
     128 bytes apart, in the same banks: the load of a takes two passes, that of b, of one row, takes one; at
@@ -137,6 +138,7 @@ def test_a_step_is_counted_as_by_hand(course):
     assert step["seconds"] is None and "measured" not in log.Climb([log.ClimbStep(**step)]).markdown()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("source", [WIDE, AHEAD], ids=["wide", "ahead"])
 def test_wide_loads_of_4_x_4_results_a_thread_are_counted_as_by_hand(course, source):
     """One block of 8 warps, four rounds: two loads a warp and round, of 512 bytes, 16 sectors, each. Copies
@@ -149,6 +151,7 @@ def test_wide_loads_of_4_x_4_results_a_thread_are_counted_as_by_hand(course, sou
     assert step["at_most"] > specs.get("h100-sxm")["peak_fp32"].si / 2
 
 
+@pytest.mark.slow
 def test_the_log_is_one_for_all_sets_and_keeps_its_order(course, capsys):
     a, b, c = matrices(16)
     for folder, name, note in (("ps04", "one", "x"), ("ps05", "two", "a | b\nc"), ("ps04", "one", "again")):
@@ -176,6 +179,7 @@ def test_a_wrong_product_and_an_error_are_told_and_not_kept(course, capsys):
     assert "out-of-bounds" in capsys.readouterr().out and not log.place().exists()
 
 
+@pytest.mark.slow
 def test_what_is_no_launch_of_a_product_is_told_in_words(course, capsys):
     a, b, c = matrices(16)
     launch = naive[(1, 1), (16, 16)]
@@ -228,6 +232,7 @@ def test_what_another_notebook_adds_meanwhile_stays(course, monkeypatch):
     assert [step["name"] for step in steps()] == ["a", "one"]
 
 
+@pytest.mark.slow
 def test_the_bar_by_a_clock_says_its_share_of_the_bound():
     assert STEP.cells()[-1] == "5 TFLOP/s, 50% of the bound"
     assert log.stairs([STEP]).alt.startswith("Stairs of 1 step: a 10 TFLOP/s")

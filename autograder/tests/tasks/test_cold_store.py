@@ -82,6 +82,7 @@ def told(cell, capsys, edits):
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edits", RIGHT.values(), ids=RIGHT)
 def test_a_right_answer_is_told_that_it_is_mended(cell, capsys, edits):
     assert told(cell, capsys, edits).count(": mended: ") == 2
@@ -93,6 +94,7 @@ def test_each_way_to_be_wrong_is_told(cell, capsys, said, edits):
     assert said in out and "67 x 104: mended" not in out
 
 
+@pytest.mark.slow
 def test_the_given_kernel_is_right_and_asks_for_local_memory(cell, capsys):
     """Of each row a warp stores a number of its table and loads the eight, by fours or one by one; of global
     memory it asks a load and a store, as a copy does.

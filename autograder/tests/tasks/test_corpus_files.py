@@ -22,6 +22,7 @@ EDITED = [entry for entry in all_entries() if entry.edit is not None]
 FILES = sorted(CORPUS.glob("ps*/*/edits.yml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("replace", "times"), [("out[i] = total", 2), ("out[i] = totals", 0), ("total", 0), ("", 6)]
 )

@@ -29,6 +29,7 @@ def missing(task):
     return [phrase for phrase in said if not re.search(re.escape(phrase).replace(r"\(s\)", "s?"), text)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_task_declares_its_domain_in_the_words_of_its_statement_or_says_why_it_has_none(name):
     task = registry.get(name)

@@ -13,6 +13,7 @@ from conftest import ROOT
 NOTEBOOKS = sorted((ROOT / "exercises").glob("ps*/*.ipynb"))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled(6)
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_an_untouched_notebook_runs_to_its_end_without_an_exception(path, capsys):

@@ -25,6 +25,7 @@ def test_a_halo_costs_what_was_counted_by_hand():
     assert p.global_read.sectors == (2048 + 2 * 64) // 8 and p.global_read.bytes == 4 * (2048 + 2 * 64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name, steps_alone", [("", 1), ("wrong_one_stage", 10), ("correct_two_stages", 1)])
 def test_a_product_is_alone_while_nothing_is_under_way(name, steps_alone):
     kernel = solution_of("ps15/wgmma_product")[0]

@@ -87,6 +87,7 @@ def test_a_library_that_lacks_something_is_no_stub():
         assert crossing.explain(error).startswith("NotImplementedError: no kernel for this dtype (line 2")
 
 
+@pytest.mark.slow
 def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeypatch):
     spin = """
         @cuda.jit
@@ -107,6 +108,7 @@ def test_a_kernel_without_end_is_stopped_by_its_own_time_at_its_own_line(monkeyp
     assert re.search(where, rows[0].reason) and "Which loop has no end" in rows[0].hints[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -208,6 +210,7 @@ def test_an_error_that_comes_in_a_later_case_of_a_row_is_told_once():
     assert odd.reason == f"stopped by the same error as {even.title!r}" and not odd.hints
 
 
+@pytest.mark.slow
 def test_what_goes_wrong_where_another_row_is_right_gets_the_hints_of_its_own_row():
     for bound, told in (("2 * half", "`out` was never written to"), ("x.size", "out-of-bounds access")):
         even, odd = undiverged("x.size // 2", bound)

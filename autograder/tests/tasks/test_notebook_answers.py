@@ -4,6 +4,8 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
+pytestmark = pytest.mark.slow
+
 CELLS = (
     "import warplab, numpy as np\nfrom numba import cuda\nfrom warplab.check import grade\n"
     "def launch_plan(width, height, block):\n    return (1, 1), 0",

@@ -227,6 +227,7 @@ def test_a_chapters_code_earns_at_most_a_quarter_of_a_task(name):
     check(name, CHAPTERS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "chapter", "function", "earned"),
     [

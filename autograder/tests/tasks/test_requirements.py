@@ -14,6 +14,7 @@ from warplab.tasks import registry
 MOST_WORDS = 26_771  # of the texts of all sets; a new task raises this by its own, and by no more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_asked_stands_in_the_text_of_the_set(name):
     text = words(SOLUTIONS[name.split("/")[0]].read_text())

@@ -26,6 +26,7 @@ def submissions():
             yield pytest.param([one for one in row if one], marks=marks, id=f"{problem_set}::right-{number}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", list(submissions()))
 def test_right_answers_earn_everything_behind_the_walls(answers):
     from autograder.judge.attempts import NotebookStep, run_all

@@ -14,6 +14,7 @@ def train_mlp():
     return solution_of(MLP)[0]
 
 
+@pytest.mark.slow
 def test_a_watched_run_has_the_losses_of_float64_and_trained_weights(train_mlp):
     run = train_it_runs.watch(train_mlp, steps=3)
     np.testing.assert_allclose(run.losses, run.want, rtol=1e-4)
@@ -21,6 +22,7 @@ def test_a_watched_run_has_the_losses_of_float64_and_trained_weights(train_mlp):
     assert "fresh pictures" in train_it_runs.mistakes(run, count=40).caption
 
 
+@pytest.mark.slow
 def test_launches_and_bytes_are_those_that_the_judge_counts(train_mlp):
     """Five launches. What lies between kernels is of the student's own making: no moment, no weight."""
     found = train_it_runs.counted(train_mlp)
@@ -31,6 +33,7 @@ def test_launches_and_bytes_are_those_that_the_judge_counts(train_mlp):
     assert "5 launches" in train_it_runs.by_kernel(found).caption
 
 
+@pytest.mark.slow
 def test_kernels_of_triton_are_watched_and_counted_as_all_are():
     """Of a step five launches, and between two of them the same array as numba's kernels pass on."""
     pytest.importorskip("triton")
@@ -47,6 +50,7 @@ def test_kernels_of_triton_are_watched_and_counted_as_all_are():
     assert found.between[0] == (8192, "float32[32, 32]", ["first_layer"], ["picture"])
 
 
+@pytest.mark.slow
 def test_what_is_written_grows_from_the_first_word():
     run = train_it_runs.watch_text(solution_of("ps13/train_text")[0], steps=2)
     np.testing.assert_allclose(run.losses, run.want, rtol=1e-4)
@@ -54,6 +58,7 @@ def test_what_is_written_grows_from_the_first_word():
     assert [one["steps"] for one in run.written] == [0]
 
 
+@pytest.mark.slow
 def test_the_record_that_chapter_13_shows_has_the_losses_of_float64():
     """Of the first steps; `python -m workshop writing` makes all of it again."""
     record = train_it_runs.writing_record()

@@ -24,12 +24,14 @@ def launched(name, changes, rows=64, cols=96):
     return p, out.astype(np.float64)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes"), EACH)
 def test_a_change_leaves_the_result_as_it_was(name, changes):
     limit = 2**-10 if HALF in changes else 1e-6
     np.testing.assert_allclose(launched(name, changes)[1], launched(name, ())[1], rtol=limit, atol=limit)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "changes"), EACH)
 def test_the_counts_are_those_of_the_profile(name, changes):
     p, _ = launched(name, changes)
@@ -40,6 +42,7 @@ def test_the_counts_are_those_of_the_profile(name, changes):
     assert (counts["fetched"], counts["written"], counts["blocks"]) == (work.fetched, work.written, 6)
 
 
+@pytest.mark.slow
 def test_what_each_change_does_by_hand():
     """64 x 96 float32 are 192 warps, 6 blocks and 24,576 bytes; a column in one bank takes 32 wavefronts."""
     assert soundings.counted("plotted", (), 64, 96) == {
@@ -74,6 +77,7 @@ def test_the_longest_time_is_that_of_the_bounds(name):
     assert sorted(bound.seconds for bound in bounds.bounds) == pytest.approx(sorted(filter(None, times)))
 
 
+@pytest.mark.slow
 def test_the_notebook_has_the_same_kernels():
     given = dict(notebook_cells.given_to(SOLUTIONS["ps05"], "find_the_limit"))
     cells = notebook_cells.code_cells(SOLUTIONS["ps05"])

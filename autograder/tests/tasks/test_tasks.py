@@ -26,6 +26,7 @@ NAMES = [name for problem_set in SETS for name in registry.names(problem_set)]
 MANUAL_POINTS = 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "entry",
     [
@@ -47,6 +48,7 @@ def test_a_submission_gets_its_stated_score(entry):
         assert asked.get("lost without it", {}).get(entry.name, lost) == lost, asked["says"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_stated_scores_fit_the_rows_that_are_lost_also_where_points_have_moved(name):
     """A row that counts may keep some of its points, and what the engine finds takes some of the task's."""
@@ -207,6 +209,7 @@ def test_solutions_after_yml_says_what_comes_next_of_each_task(problem_set):
     assert [name for name in names if name not in after and name.removesuffix("_cause") not in cases] == []
 
 
+@pytest.mark.slow
 def test_count_flops_agrees_with_pytorch():
     import torch
     from torch.utils.flop_counter import FlopCounterMode

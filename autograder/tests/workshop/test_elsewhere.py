@@ -85,6 +85,7 @@ def run(source, folder):
     )
 
 
+@pytest.mark.slow
 def test_the_first_cell_takes_the_wheel_beside_it_else_the_books_else_says_what_to_do(tmp_path):
     known = elsewhere.install_cell("warplab-1-py3-none-any.whl", "https://book.example/notebooks/").source
     alone = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
@@ -126,6 +127,7 @@ def test_what_the_kernel_has_imported_keeps_its_version_or_the_first_cell_says_t
     assert told.returncode == 1 and "had to be updated and is in use: restart the kernel" in told.stderr
 
 
+@pytest.mark.slow
 def test_a_python_that_started_without_numba_cuda_has_it_after_the_first_cell(tmp_path):
     """-S: no .pth file is read, as in a Python in which pip installs later what has one."""
     code = elsewhere.install_cell("warplab-1-py3-none-any.whl", "").source
@@ -174,6 +176,7 @@ def test_a_problem_set_with_the_cell_before_it_can_be_handed_in(tmp_path, name):
     ]
 
 
+@pytest.mark.slow
 def test_the_built_book_offers_each_page_with_code_each_set_and_the_package(built_notebooks):
     folder, pages = built_notebooks
     for source in pages:

@@ -26,6 +26,7 @@ def test_cells_and_ids_stay_and_stubs_go(released):
     )
 
 
+@pytest.mark.slow
 def test_it_is_handed_in_and_graded_as_the_set_that_it_is(tmp_path):
     root, assignment = make_course(tmp_path / "course")
     bare = json.loads(from_scratch(assignment.path))

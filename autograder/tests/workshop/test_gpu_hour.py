@@ -55,6 +55,7 @@ def test_what_all_steps_need_is_missed_once_with_its_cause_and_what_to_do(made_u
     assert begun == ["begin", "begin"]
 
 
+@pytest.mark.slow
 def test_the_first_step_ends_the_hour_where_kernels_would_run_on_the_engine(tmp_path, monkeypatch):
     monkeypatch.setenv("WARPLAB_DEVICE", "simt")
     assert STEPS[0][0] == "begin"
@@ -62,6 +63,7 @@ def test_the_first_step_ends_the_hour_where_kernels_would_run_on_the_engine(tmp_
         work(tmp_path, "abc", 100)
 
 
+@pytest.mark.slow
 def test_a_step_of_tests_that_was_stopped_goes_on_behind_those_that_passed(tmp_path):
     file, lines = tmp_path / "test_three.py", tmp_path / "lines"
     file.write_text("""
@@ -95,6 +97,7 @@ def test_what_does_not_fit_waits_for_the_next_call(made_up, tmp_path, capsys):
     assert capsys.readouterr().out == "long: not begun\nshort: passed\n" and begun == ["short"]
 
 
+@pytest.mark.slow
 def test_a_step_that_takes_too_long_is_stopped_with_its_children_and_begun_again(made_up, tmp_path, capsys):
     set_steps, begun = made_up
     late = tmp_path / "late"

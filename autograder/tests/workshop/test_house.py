@@ -29,6 +29,7 @@ def test_no_file_name_stands_twice():
     assert not twice, f"give one of them the name of what it holds: {twice}"
 
 
+@pytest.mark.slow
 @of_all_sets
 def test_no_public_class_name_stands_twice():
     places = defaultdict(list)
@@ -55,6 +56,7 @@ def test_a_room_says_what_it_is_for(path):
     )
 
 
+@pytest.mark.slow
 def test_no_function_is_longer_than_sixty_lines_and_no_constructor_takes_more_than_seven_arguments():
     long, wide = [], []
     for path in FILES:

@@ -86,6 +86,7 @@ def test_a_second_set_up_waits_for_the_first(tmp_path):
     assert order == ["first", "second"] and said == ["  another make is setting this up; waiting for it"]
 
 
+@pytest.mark.slow
 def test_no_network_is_one_line_and_not_a_traceback(tmp_path, monkeypatch):
     for name in [name for name in os.environ if name.startswith("PIP_")]:
         monkeypatch.delenv(name)

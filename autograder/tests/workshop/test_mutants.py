@@ -120,6 +120,7 @@ def test_a_mutant_is_graded_in_a_process_of_its_own(source, state, how):
     assert found[0] == state and how in found[1]
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_graded_again(tmp_path):
     results = tmp_path / "results.jsonl"
     first = list(Sweep(ROOT, ["ps01/launch_plan"], 9, results).run())

@@ -5,10 +5,13 @@ import io
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[3]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_counts_in_the_readme_are_what_its_code_counts():
     code, shown = re.findall(r"```(?:python|text)\n(.*?)```", README, flags=re.DOTALL)[:2]
     printed = io.StringIO()

@@ -52,6 +52,7 @@ def run(repository, command, env):
     return process.returncode, out + err
 
 
+@pytest.mark.slow
 def test_the_workflow_is_valid_pinned_as_ours_are_and_reads_only(repository):
     file = repository / WORKFLOW
     assert by_schema(file) == (0, "")
@@ -62,6 +63,7 @@ def test_the_workflow_is_valid_pinned_as_ours_are_and_reads_only(repository):
     assert status == 0, said
 
 
+@pytest.mark.slow
 def test_its_steps_show_a_students_points_in_the_summary_of_the_job(course, repository, tmp_path):
     """A right answer, one that raises, a written one: 15 of 35 points, and red until the second is right."""
     root, assignment = course

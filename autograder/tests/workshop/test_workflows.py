@@ -52,6 +52,7 @@ def pins():
     return {one for path in WORKFLOWS for one in re.findall(r"uses: *(.+)", path.read_text())}
 
 
+@pytest.mark.slow
 def test_workflows_follow_githubs_schema():
     status, said = by_schema(*WORKFLOWS)
     assert status == 0, said
@@ -212,6 +213,7 @@ def test_the_ci_script_is_bash_that_calls_the_readmes_test_command():
 GITLAB = ROOT / ".gitlab-ci.yml"
 
 
+@pytest.mark.slow
 def test_gitlabs_pipeline_follows_gitlabs_schema():
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(GITLAB)]
     done = subprocess.run(check, capture_output=True, text=True, check=False)
@@ -334,6 +336,7 @@ def test_the_three_jobs_grade_a_class_from_clean_clones(tmp_path):
     assert oct((tmp_path / "grades" / ".seed").stat().st_mode)[-3:] == "600"
 
 
+@pytest.mark.slow
 def test_the_published_book_knows_its_address_and_its_repository(tmp_path):
     (step,) = [one for one in steps(WORKFLOWS[0]) if one.get("name", "").startswith("Tell the book where")]
     shutil.copy(ROOT / "_config.yml", tmp_path)
