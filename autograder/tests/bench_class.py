@@ -13,6 +13,7 @@ does nothing else. Memory is what the machine had less of.
 
 import argparse
 import contextlib
+import json
 import os
 import shutil
 import statistics
@@ -29,8 +30,7 @@ from grading import grading as made_grading
 from nbgrader.api import Gradebook
 
 from autograder.layout import Assignment, find_root, load_assignment
-from autograder.release.release import solution_files
-from autograder.release.source import source_notebook, stable_json
+from autograder.release.source import stable_json
 from autograder.sample_class.build import submission
 from autograder.sandbox.choose import choose
 from autograder.sandbox.forked import PARENT, READERS, Launcher
@@ -91,16 +91,16 @@ def measured() -> Iterator[ClassCost]:
 
 def class_of(root: Path, assignment: Assignment, size: int, folder: Path, inside: str = "") -> None:
     """The solutions, handed in by `size` students; a comment makes each file another."""
-    source = source_notebook(solution_files(root)[assignment.name])
-    solutions = {cell["id"]: "".join(cell["source"]) for cell in source["cells"]}
-    answers = {spec.cell_id for spec in assignment.cells.values() if spec.kind == "solution"}
+    notebook = json.loads(submission(root, assignment.name, {"start": "solution"}, "everybody"))
+    answers = [cell for cell in notebook["cells"] if cell["id"] in assignment.cells]
+    written = [cell for cell in answers if assignment.cells[cell["id"]].kind == "solution"]
+    texts = ["".join(cell["source"]) for cell in written]
     for number in range(size):
-        own = {
-            key: f"{text}\n# student {number}" if key in answers else text for key, text in solutions.items()
-        }
+        for cell, text in zip(written, texts, strict=True):
+            cell["source"] = f"{text}\n# student {number}"
         target = folder / f"s{number:04}" / inside / assignment.filename
         target.parent.mkdir(parents=True)
-        target.write_bytes(submission(assignment, own, {"start": "solution"}, str(target)))
+        target.write_bytes(stable_json(notebook))
 
 
 def stock(root: Path, assignment: Assignment, size: int, folder: Path) -> ClassCost:

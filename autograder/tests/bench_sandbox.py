@@ -187,10 +187,9 @@ def compared(name, launcher, three, trip):
     settle()
     with counted_questions() as sent:
         verdict = whole(data, assignment, cases, launcher)
-    if verdict.score != score:
-        sys.exit(
-            f"{name}: the solution got {verdict.score:g} points ({verdict.reason}): its time says nothing"
-        )
+    earned, *_ = verdict.so_far({}, 0)
+    if earned != score:
+        sys.exit(f"{name}: the solution got {earned:g} points ({verdict.reason}): its time says nothing")
     rounds = [
         (
             timed(functools.partial(whole, data, assignment, cases, launcher), 1)[0],
