@@ -1,4 +1,4 @@
-"""`make bench` runs to its end: its files use the grader's own functions, and nothing else in make test runs them."""
+"""`make bench` runs to its end: it uses the grader's own functions, and nothing else here runs it."""
 
 import subprocess
 import sys
