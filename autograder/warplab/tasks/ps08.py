@@ -1,5 +1,5 @@
-"""Problem set 8, the stack: one kernel instead of three, autograd around it, queues that overlap, graphs,
-timers, PTX to read, and two programs to mend: a kernel by its report, streams by the device's words.
+"""Problem set 8, the stack: a fused kernel, its autograd function, overlapping streams, graphs, timers, PTX,
+and two debugging tasks: a kernel from its profiler report, streams from the virtual device's messages.
 """
 
 import functools
@@ -15,7 +15,7 @@ from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
 C = math.sqrt(2 / math.pi)
-BANDWIDTH = 25e9  # bytes a second of the virtual device's link
+BANDWIDTH = 25e9  # bytes per second of the virtual device's link
 
 
 def gelu(z):
@@ -30,7 +30,7 @@ class FusedBiasGelu(KernelTask):
     entry = "fused_bias_gelu"
     arguments = ("x", "bias", "out")
     yardstick = COPY
-    # Instructions of a warp in PTX: see bounds().
+    # PTX instructions per warp: see bounds().
     SINGLE = 96
     items = (
         Item("whole", 3, title="Sides that the blocks cover exactly"),
@@ -85,20 +85,21 @@ class FusedBiasGelu(KernelTask):
         return {"out": gelu(inputs["x"].astype(np.float64) + inputs["bias"])}
 
     def tolerance(self, inputs, expected):
-        """Some ten roundings; the cube's error grows with z^3 but then tanh is flat. |gelu| <= |z|, and so
-        are its errors.
+        """About ten roundings. The error of the cube grows with z^3, but tanh is flat where z is large;
+        |gelu| <= |z|, and the rounding errors are proportional to it.
         """
         z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
         return {"out": 32 * UNIT * (1 + z)}
 
     def bounds(self, inputs):
-        """x and out once; each warp of 32 columns asks for four sectors of the bias as well: three times the
-        size of x. Another trip through `out` makes it five. In double precision tanh alone takes more
-        instructions than all of ours; one constant that was left a double takes one operation a number.
+        """Sectors: x and out once, and four sectors of the bias per warp of 32 columns: three times the
+        sectors of x. Writing `out` and reading it again makes it five times. Instructions: tanh in double
+        precision alone takes more than our whole kernel; one double constant adds one FP64 operation per
+        element.
 
-        Time: with 96 instructions a warp, the 132 SMs of an H100 issue for about as long as a copy takes, so
-        an honest kernel may need twice the copy's time. "full" is 3 times, "zero" is 9: rows and columns
-        exchanged ask for 8 times the sectors. Provisional: not yet recorded on a GPU.
+        Time: with 96 instructions per warp the 132 SMs of an H100 issue for about as long as a copy takes, so
+        a good kernel may take twice the time of a copy: full points up to 3 times, none from 9 on (rows and
+        columns exchanged take 8 times the sectors). Provisional: not yet recorded on a GPU.
         """
         once, warps = inputs["x"].size / 8, inputs["x"].size / 32
         return {
@@ -115,7 +116,7 @@ class FusedBiasGelu(KernelTask):
 
 @task("ps08/custom_function", points=16)
 class CustomFunction(VjpTask):
-    """y = gelu(x + bias) with gradients for x and for the bias, keeping nothing but x and the bias."""
+    """y = gelu(x + bias) with the gradients of x and of the bias, saving only x and the bias for backward."""
 
     entry = "BiasGelu"
     arguments = differentiable = ("x", "bias")
@@ -137,7 +138,7 @@ class CustomFunction(VjpTask):
     def make_cases(self, rng):
         layer = functools.partial(self.layer, rng)
         return [
-            # so many that a constant of four digits shows on some
+            # enough elements that a constant rounded to four digits exceeds the tolerance on some
             layer("y", 1, int(rng.integers(48, 64))),
             layer("rows", int(rng.integers(3, 9)), 5),
             layer("rows", 2, 1),
@@ -154,7 +155,7 @@ class CustomFunction(VjpTask):
         return gelu(inputs["x"].astype(np.float64) + inputs["bias"])
 
     def rounding(self, inputs):
-        """As for the kernel; the derivative has a few roundings more, the bias adds up a column of them."""
+        """As in FusedBiasGelu; the derivative takes a few more roundings, the bias's sums them by column."""
         z = np.abs(inputs["x"].astype(np.float64)) + np.abs(inputs["bias"])
         upstream = np.abs(inputs["grad_out"].astype(np.float64))
         each = 64 * UNIT * upstream * (1 + z) ** 2
@@ -165,8 +166,9 @@ class CustomFunction(VjpTask):
         }
 
     def bounds(self, inputs):
-        """Autograd by itself keeps the sum, the cube, the tanh and more: several arrays of the size of x.
-        What is not the caller's counts twice: the sum alone would be no more bytes than x and the bias.
+        """Autograd without a custom function saves the sum, the cube, the tanh and more: several arrays of
+        the size of x. Saved arrays other than the inputs count twice, since saving only x + bias takes no
+        more bytes than saving x and the bias.
         """
         fewest = inputs["x"].nbytes + inputs["bias"].nbytes
         return {
@@ -181,8 +183,8 @@ class CustomFunction(VjpTask):
 
 @task("ps08/overlap", points=12)
 class Overlap(Task):
-    """Square the host array x into the host array y in pieces, so that copies in, work and copies out go on
-    at the same time.
+    """Square the host array x into the host array y in pieces, so that copies to the device, kernels and
+    copies to the host overlap.
     """
 
     entry, crossing = "overlap", "device"
@@ -207,7 +209,7 @@ class Overlap(Task):
     def make_cases(self, rng):
         job = functools.partial(self.job, rng)
 
-        # 4 and 5 pieces: of three streams another one is the last.
+        # With 4 and with 5 pieces the last piece is on different ones of three streams.
         slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
         right = (job("right", 4), job("right", 5, slow), job("right", 6, fast), job("right", 1))
         return [*right, job("seconds", 12)]
@@ -216,9 +218,9 @@ class Overlap(Task):
         return self.job(rng, "right", place["pieces"], place["pace"])
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s, and the work `pace` times as long; the host's own
-        calls take almost nothing. There is room for six pieces: whoever gives each piece arrays of its
-        own, as chapter 8 does, runs out of it from the fourth piece on.
+        """A copy of n float64 takes 8 n / 25e9 s, the work `pace` times as long, and a host call almost no
+        time. Device memory holds six pieces: a program that allocates two arrays per piece, as chapter 8
+        does, runs out of memory at the fourth.
         """
         seconds = inputs["pace"] * 8 / BANDWIDTH
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
@@ -231,9 +233,9 @@ class Overlap(Task):
         return {"y": inputs["x"] ** 2}
 
     def bounds(self, inputs):
-        """One after the other, copy in, work and copy out take 3 T.
+        """Sequentially, with T for each, copy in, work and copy out take 3 T.
 
-        Overlapped in 12 pieces it is T and two pieces more, 1.17 T.
+        Overlapped in 12 pieces they take T and two pieces more, 1.17 T.
         """
         whole = 8 * inputs["x"].size / BANDWIDTH
         return {"seconds": Bound("device.seconds", 1.3 * whole, 2.6 * whole, "s on the virtual clock")}
@@ -241,7 +243,7 @@ class Overlap(Task):
 
 @task("ps08/cheat_the_timer", points=10)
 class CheatTheTimer(Task):
-    """A cheat that a careless timer believes, and a timer that does not."""
+    """Work that a careless timer measures as too short, and a careful timer that measures it right."""
 
     entry, crossing = "cheat_the_timer", "device"
     arguments = ("device", "which")
@@ -279,18 +281,18 @@ class CheatTheTimer(Task):
         return {"seconds": np.array(0.0 if inputs["which"] == "careless" else inputs["timing"]["duration"])}
 
     def tolerance(self, inputs, expected):
-        """The careless timer must show less than a tenth of the truth; the careful one may be off by 5 % and
-        the host's own calls.
+        """The careless timer must show less than a tenth of the duration; the careful one may be off by 5 %,
+        which includes the host's own calls.
         """
         return {"seconds": (0.1 if inputs["which"] == "careless" else 0.05) * inputs["timing"]["duration"]}
 
 
 @task("ps08/read_ptx", points=11)
 class ReadPtx(Task):
-    """From PTX text: loads from global memory, accesses to local memory, and products whose sum was not
+    """Counts in PTX text: loads from global memory, accesses to local memory, and multiply-adds that were not
     fused.
 
-    missed: a mul.f32 whose result the very next instruction adds (add.f32), where fma.rn.f32 would do both.
+    missed: a mul.f32 whose result the next instruction adds (add.f32), where one fma.rn.f32 would do both.
     """
 
     entry = "read_ptx"
@@ -346,7 +348,7 @@ class ReadPtx(Task):
 
     def make_cases(self, rng):
         def registers(first, digits):
-            """Names for a form's registers, as %f3 and %f30 to %f32: the first begins the others."""
+            """Register names such as %f3, %f30, %f31: the first is a prefix of the others."""
             numbers = [first, *(10 * first + digit for digit in digits)]
             return {
                 f"{kind}{k}": f"%{kind}{n}" for kind in ("r", "f", "rd", "d") for k, n in enumerate(numbers)
@@ -362,14 +364,14 @@ class ReadPtx(Task):
             ]
             pieces = [
                 pool[k % len(pool)] for pool, count in pools for k in range(int(count))
-            ]  # in turn: every seed asks for every form
+            ]  # in turn, so that every seed tests every form
             lines = []
             for place in rng.permutation(len(pieces)):
                 names = registers(int(rng.integers(1, 10)), rng.permutation(10)[:3])
                 lines += [
                     f"\t{line}" for line in pieces[place].format(n=int(rng.integers(99)), **names).split("\n")
                 ]
-                lines.append("\tmov.u32 %r99, %tid.x;")  # so that two pieces never make a pair
+                lines.append("\tmov.u32 %r99, %tid.x;")  # so that no pair is formed across pieces
             text = (
                 ".version 9.0\n.target sm_90\n.visible .entry kernel(.param .u64 kernel_param_0)\n{\n"
                 + "\n".join(lines)
@@ -379,7 +381,7 @@ class ReadPtx(Task):
             return Case(f"{item}, {len(lines)} lines", inputs, item, (item,))
 
         def alone(item, form, counted):
-            """A form by itself, so that the reason names the one that is not counted as it should be."""
+            """A listing of one form, so that the message names the form that is miscounted."""
             text = form.format(n=8, **registers(3, range(3)))
             counts = [int(counted and item == name) for name in self.returns]
             told = " ".join(text.split())
@@ -405,8 +407,8 @@ class ReadPtx(Task):
 
 @task("ps08/read_report", points=12)
 class ReadReport(KernelTask):
-    """out[col] = a hundredth of the sum of x[:, col], by blocks of 32 x 32 threads for 32 columns: a program
-    to mend that has a race, no bounds check, a wrong axis, bank conflicts and a double.
+    """out[col] = 0.01 * sum of x[:, col], with blocks of 32 x 32 threads per 32 columns. The program to debug
+    has a race, no bounds check, uncoalesced reads along the wrong axis, bank conflicts and an FP64 constant.
     """
 
     entry = "read_report"
@@ -454,15 +456,15 @@ class ReadReport(KernelTask):
         return {"out": 0.01 * inputs["x"].astype(np.float64).sum(axis=0)}
 
     def tolerance(self, inputs, expected):
-        """All terms are positive; 0.01 is rounded, and each product may be."""
+        """All terms are positive; the constant 0.01 is rounded, and the products may be."""
         return {"out": sum_tolerance(inputs["rows"] + 2, expected["out"])}
 
     def bounds(self, inputs):
-        """Each number is read once, eight to a sector, and a sum is written for each column; down the rows
-        every lane opens a sector of its own, eight times as many. A table that is filled down its columns
-        makes 31 conflicts for each of a block's warps, and these are counted with the sectors, so that a
-        kernel without a table does not pass for one without conflicts. Of 64-bit operations the program has
-        one or two for each number.
+        """Sectors: each element is read once, eight per sector, and one sum is written per column; with lanes
+        along a column every lane reads a sector of its own, eight times as many. Bank conflicts: a shared
+        array written by columns causes 31 per warp of a block; they are added to the sectors, so that a
+        kernel without a shared array must read as few sectors. FP64: the program has one or two operations
+        per element.
         """
         numbers, cols = inputs["rows"] * inputs["cols"], inputs["cols"]
         fewest, warps = (numbers + cols) / 8, self.SIDE * self.plan(inputs)[0]
@@ -476,8 +478,8 @@ class ReadReport(KernelTask):
 
 @task("ps08/days_catch", points=8)
 class DaysCatch(Task):
-    """y = the sum of the boats' parts of x, added on the device while the next part is fetched: a program to
-    mend whose streams lack their events, and whose host does not wait.
+    """y = the sum of the boats' parts of x, added on the device while the next part is copied. The program to
+    debug lacks the events between its streams, and its host reads y without synchronising.
     """
 
     entry, crossing = "days_catch", "device"
@@ -489,7 +491,7 @@ class DaysCatch(Task):
         Item("seconds", 4, "structure", "A part is fetched while the part before is added"),
     )
     domain = {"boats": Whole(upto=33), "pace": Choice(1.0, 3.0, 0.25)}
-    TABLES = 4  # that the device has room for
+    TABLES = 4  # arrays of one part that fit into device memory
 
     @staticmethod
     def landed(rng, item, boats, pace=1.0):
@@ -508,8 +510,8 @@ class DaysCatch(Task):
         return self.landed(rng, "one" if place["boats"] == 1 else "right", place["boats"], place["pace"])
 
     def device(self, inputs):
-        """A copy of n float64 takes 8 n / 25e9 s, and adding them `pace` times as long; calls of the host
-        take almost nothing.
+        """A copy of n float64 takes 8 n / 25e9 s, adding them `pace` times as long, and a host call almost
+        no time.
         """
         seconds, size = inputs["pace"] * 8 / BANDWIDTH, inputs["x"].size // inputs["boats"]
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
@@ -524,8 +526,8 @@ class DaysCatch(Task):
         return {"y": sum_tolerance(inputs["boats"], expected["y"], np.float64)}
 
     def bounds(self, inputs):
-        """Of n boats' copies, T each, all but the last additions hide behind the next copy; the sum goes out
-        at the end: (n + 2) T. With one table each copy waits for the addition before it: 2 n T.
+        """n parts are copied in T each. Every addition but the last overlaps with the next copy, and the sum
+        is copied out at the end: (n + 2) T. With one array each copy waits for the addition before: 2 n T.
         """
         boats, part = inputs["boats"], 8 * inputs["x"].size / inputs["boats"] / BANDWIDTH
         full, zero = 1.2 * (boats + 2) * part, 1.95 * boats * part
@@ -534,7 +536,7 @@ class DaysCatch(Task):
 
 @task("ps08/capture_graph", points=10)
 class CaptureGraph(Task):
-    """Three small works, one after another, `rounds` times: recorded once, replayed as a graph."""
+    """Three short kernels in sequence, `rounds` times: captured once, replayed as a graph."""
 
     entry, crossing = "capture_graph", "device"
     arguments = ("device", "rounds")
@@ -566,7 +568,7 @@ class CaptureGraph(Task):
         return self.drawn(rng, "right", place["rounds"])
 
     def device(self, inputs):
-        """The works are short, and an order costs the host 5 us: the host is what there is too little of."""
+        """The kernels are short and a launch costs the host 5 us, so that the host limits the speed."""
         works = {
             "double": Work(lambda a: 2 * a % 1.7, 1e-12),
             "shift": Work(lambda a: a + 0.25, 1e-12),
@@ -587,6 +589,6 @@ class CaptureGraph(Task):
         return {"y": 1e-9}
 
     def bounds(self, inputs):
-        """An order a round and some ten more, at 5 us. Without a graph it is three a round."""
+        """Full points: one launch of 5 us per round and 15 more. Without a graph a round takes three."""
         full = 5e-6 * (inputs["rounds"] + 15)
         return {"host": Bound("device.host_seconds", full, 2 * full, "s of the host")}

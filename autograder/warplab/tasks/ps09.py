@@ -1,5 +1,5 @@
-"""Problem set 9, training and inference: a step in mixed precision, the bill of training, a cache, bounds,
-pruning, and a server.
+"""Problem set 9, training and inference: a mixed-precision step, the FLOP of training, a KV cache, bounds on
+decoding, 2:4 pruning, and a server that batches requests.
 """
 
 import functools
@@ -14,17 +14,17 @@ from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
-MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after so many good steps in a row
+MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after PATIENCE good steps in a row
 
 
 @task("ps09/train_step", points=20)
 class TrainStep(Task):
-    """What an optimiser does in mixed precision with one 16-bit gradient that carries a scale.
+    """One optimiser step in mixed precision from a scaled float16 gradient.
 
     Any inf or NaN: nothing changes but scale /= 2 and good = 0. Else, in float32: g = gradient / scale,
     moment = 0.9 moment + g, master -= lr moment, good += 1; at good == 4: scale *= 2 and good = 0. weights =
-    float16(master). It crosses as a function: the gradient is what comes in, and a step with its rounding and
-    its branches has none for a vjp crossing to check.
+    float16(master). A Task, not a VjpTask: the gradient is an input, and a step that rounds and branches has
+    no derivative to check.
     """
 
     entry = "train_step"
@@ -58,11 +58,11 @@ class TrainStep(Task):
         scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
         gradient = rng.uniform(2e-4, 2e-3, count) * rng.choice(
             [-1, 1], count
-        )  # 16 bits hold these without a scale as well
+        )  # float16 represents these well even without a scale
         if item in ("finite", "small"):
-            gradient[int(rng.integers(count))] = 1.2345e-6  # and this one badly
+            gradient[int(rng.integers(count))] = 1.2345e-6  # subnormal in float16 without a scale
         gradient = (scale * gradient).astype(np.float16)
-        if large:  # each number is finite, and their sum in 16 bits is not
+        if large:  # each is finite, but a sum in float16 is not
             gradient[:4] = rng.uniform(30_000, 60_000, 4)
         if broken is not None:
             gradient[int(rng.integers(count))] = broken
@@ -81,7 +81,7 @@ class TrainStep(Task):
         return [
             step("finite"),
             step("finite", good=1, scale=65536.0),
-            step("finite", moving=1.0),  # here a learning rate of 16 bits shows
+            step("finite", moving=1.0),  # large enough to detect a learning rate rounded to float16
             step("finite", scale=65536.0, large=True),
             step("overflow", np.inf, good=2),
             step("overflow", np.nan, good=3),
@@ -119,9 +119,7 @@ class TrainStep(Task):
         }
 
     def tolerance(self, inputs, expected):
-        """A handful of float32 roundings; the 16-bit weights are one rounding of float16 away from the
-        master.
-        """
+        """A few float32 roundings; the weights differ from the master by one more rounding, to float16."""
         size = np.abs(expected["moment"]).max() + np.abs(inputs["moment"]).max()
         steps = 4 * UNIT * (np.abs(expected["master"]).max() + inputs["lr"] * size)
         return {
@@ -133,10 +131,10 @@ class TrainStep(Task):
 
 @task("ps09/six_nd", points=15)
 class SixNd(Task):
-    """The FLOP of training a transformer, and the days they take.
+    """The FLOP of training a transformer, and the time in days.
 
     n = layers * 12 width^2 (weights of the blocks); rule = 6 n tokens; full adds attention: 12 layers width
-    context for each token; days = full / (gpus * peak * share) / 86,400.
+    context per token; days = full / (gpus * peak * share) / 86,400.
     """
 
     entry = "six_nd"
@@ -192,18 +190,18 @@ class SixNd(Task):
         return {"rule": np.array(rule), "full": np.array(full), "days": np.array(days)}
 
     def tolerance(self, inputs, expected):
-        """A day has 86,400 seconds, not one more."""
+        """Tight enough for days of 86,400 seconds and not 86,401."""
         return {name: (1e-5 if name == "days" else 1e-9) * float(value) for name, value in expected.items()}
 
 
 @task("ps09/kv_decode", points=20)
 class KvDecode(Task):
-    """Attention for new tokens behind those whose keys and values are kept: token t sees all of these and the
-    new ones up to itself.
+    """Causal attention for new tokens with a KV cache: token t attends to all cached tokens and to the new
+    ones up to itself.
 
     keys = [keys, x @ wk], values = [values, x @ wv];
     out[t] = softmax(q keys[:n+t+1]^T / sqrt(d)) values[:n+t+1],
-    with q = x[t] @ wq and n the number of keys that were given. The tokens behind those are not.
+    with q = x[t] @ wq and n the number of cached keys. The inputs of the cached tokens are not given.
     """
 
     entry = "kv_decode"
@@ -240,7 +238,7 @@ class KvDecode(Task):
         text = functools.partial(self.text, rng)
 
         def apart(item):
-            """Two scores, 0 and about 1.5, of which no term cancels another: a root of 7 in 16 bits shows."""
+            """Two scores, near 0 and about 1.5, of positive terms only: sqrt(7) in float16 is detected."""
             inputs = {name: np.eye(7, dtype=np.float32) for name in ("wq", "wk", "wv")}
             for name, low, high in (("x", 0.7, 0.8), ("keys", 0.0, 0.1), ("values", -1.1, -0.9)):
                 inputs[name] = rng.uniform(low, high, (1, 7)).astype(np.float32)
@@ -262,7 +260,7 @@ class KvDecode(Task):
         ]
 
     def at(self, rng, place):
-        """Below -1e9, every score of a query is the same power of two: exact, and its weights are equal."""
+        """For scores below -1e9 all of a query's scores are the same power of two: exact, weights equal."""
         item, size = ("same", 1.0) if place["scores"] == PLAIN else ("long", 3.0)
         if place["scores"] != "below -1e9":
             return self.text(rng, item, place["known"], place["new"], place["d"], size)
@@ -286,8 +284,8 @@ class KvDecode(Task):
         return {"out": out, "keys": keys, "values": values}
 
     def tolerance(self, inputs, expected):
-        """A score is a product of products; its error goes into a weight as a relative one; then a mean of
-        the values.
+        """A score is a product of projections; its absolute error is a relative error of the softmax weight,
+        and `out` is the weighted mean of the values.
         """
         x, wq, wk, wv = (np.abs(inputs[name].astype(np.float64)) for name in ("x", "wq", "wk", "wv"))
         known = len(inputs["keys"])
@@ -301,17 +299,18 @@ class KvDecode(Task):
         score *= "exact" not in inputs
         made = {name: sum_tolerance(width, array) for name, array in (("keys", keys), ("values", values))}
         for array in made.values():
-            array[:known] = 0  # these were given
+            array[:known] = 0  # the cached rows are inputs, and exact
         return {"out": (2 * score + UNIT * (8 * len(keys) + 4 * width + 32)) * values.max()} | made
 
 
 @task("ps09/decode_bound", points=10)
 class DecodeBound(Task):
-    """Tokens a second of a single request at most, requests from which arithmetic is short, and requests that
-    fit the card.
+    """The upper bound on tokens/s of a single request, the batch size at which decoding becomes
+    compute-bound, and the number of requests that fit into the card's memory.
 
     one = bandwidth / (weights + cache), crossing = peak * bytes of weights / (2 * parameters * bandwidth),
-    caches left out, fit = (memory - weights) // cache, at least 0. weights = parameters * number.
+    without caches, fit = (memory - weights) // cache, at least 0. weights = parameters * number;
+    number: bytes per parameter.
     """
 
     entry = "decode_bound"
@@ -365,7 +364,7 @@ class DecodeBound(Task):
         ]
 
     def at(self, rng, place):
-        """A memory that holds so many requests to the byte, or one byte less, or not even the weights."""
+        """Memory for exactly `fit` requests, for one byte less, or for less than the weights."""
         room, more = place["fit"], -(place["left"] == "one byte less")
         if place["left"].startswith("weights"):
             room, more = 0, -(10**6)
@@ -388,10 +387,8 @@ class DecodeBound(Task):
 
 @task("ps09/prune_24", points=15)
 class Prune24(Task):
-    """Of every four neighbours in a row the two largest in magnitude stay: the pruned matrix, the values that
-    stay, their places 0 to 3.
-
-    A draw is won by the earlier place.
+    """2:4 sparsity: of every four neighbours in a row the two largest in magnitude are kept. Returned: the
+    pruned matrix, the kept values, and their places 0 to 3 in the group. Ties: the earlier place is kept.
     """
 
     entry = "prune_24"
@@ -432,7 +429,7 @@ class Prune24(Task):
         return place["rows"] * place["n"] <= 5000
 
     def at(self, rng, place):
-        """Where numbers of a group may be equally large, the row on draws decides."""
+        """Values that may have ties in a group go to the row on draws."""
         drawn = place["w"] not in (PLAIN, "negative")
         item = "draws" if drawn else place["asked"]
         only = ("pruned",) if item == "pruned" else ("values", "places") if item == "stored" else ()
@@ -456,11 +453,11 @@ class Prune24(Task):
 
 @task("ps09/batch_server", points=15)
 class BatchServer(Task):
-    """When each request is answered by a server that works in batches and waits a little for company.
+    """The time at which each request is answered by a server with dynamic batching.
 
-    The server starts when it is free and either `most` requests wait or the oldest has waited `patience`
-    seconds; it takes up to `most` of those that have arrived by then, oldest first, and is done after fixed +
-    each * (their number) seconds.
+    The server starts a batch when it is free and either `most` requests wait or the oldest has waited
+    `patience` seconds; the batch is the oldest requests that have arrived by then, at most `most`, and takes
+    fixed + each * (their number) seconds.
     """
 
     entry = "batch_server"
@@ -484,7 +481,7 @@ class BatchServer(Task):
         gaps = rng.exponential(gap, int(count))
         gaps[count // 2 : count // 2 + rush] = 0.001
         arrivals = np.cumsum(gaps)
-        if even:  # quarters: somebody comes at the very moment at which the server starts
+        if even:  # multiples of 1/4 s: some requests arrive exactly when a batch starts
             arrivals = np.cumsum(rng.integers(1, 3, int(count))) / 4
         inputs = {
             "arrivals": [float(t) for t in arrivals],
@@ -510,11 +507,11 @@ class BatchServer(Task):
             desk("patience", 25, 6, 0.05, 0.03),
             desk("patience", 20, 3, 0.5, 0.3),
             desk("patience", 40, 5, 0.5, 0.0, even=True),
-            desk("patience", 6, 3, 0.5, 0.01),  # the last batch is just filled
+            desk("patience", 6, 3, 0.5, 0.01),  # the last batch is exactly full
         ]
 
     def at(self, rng, place):
-        """Times are quarters where the row is on patience: people come at the moment at which it starts."""
+        """For the row on patience times are multiples of 1/4 s: some arrive exactly when a batch starts."""
         most, patience = place["most"], place["patience"]
         alone = not patience and place["come"] == "apart"
         item = "patience" if not alone else "one" if most == 1 else "busy"

@@ -1,5 +1,5 @@
-"""Problem set 10, many GPUs: rooms that pass paper in a ring, and what can be divided among them: data,
-weights, state, layers; and a run to mend that hangs.
+"""Problem set 10, many GPUs: a ring all-reduce, data, tensor and pipeline parallelism, sharded optimiser
+state, a model of scaling, and a hung run to debug.
 """
 
 import functools
@@ -16,18 +16,18 @@ BUSIEST = "bytes sent by the busiest rank"
 
 
 def ring_bytes(ranks, count, itemsize=8):
-    """Bytes that the busiest rank sends in a ring all-reduce of `count` numbers: 2 (n - 1) pieces of at most
-    count / n, rounded up.
+    """Bytes that the busiest rank sends in a ring all-reduce of `count` numbers: 2 (n - 1) pieces of
+    ceil(count / n) numbers each.
     """
     return 2 * (ranks - 1) * -(-count // ranks) * itemsize
 
 
 def least_bytes(ranks, count, itemsize=8):
-    """The fewest bytes that the busiest of `ranks` can send until all know the sums of `count` numbers.
+    """A lower bound on the bytes that the busiest of `ranks` sends in any all-reduce of `count` numbers.
 
-    A sum is known to one rank when n - 1 others have sent a number, and to all after n - 1 more: 2 (n - 1)
-    messages a number (Harary and Schwenk, The communication problem on graphs and digraphs, 1974), and the
-    busiest rank sends an nth of them or more.
+    One rank can know a sum after n - 1 messages, and all ranks after n - 1 more: 2 (n - 1) messages per
+    number (Harary and Schwenk, The communication problem on graphs and digraphs, 1974), of which the busiest
+    rank sends at least 1/n.
     """
     return 2 * (ranks - 1) / ranks * count * itemsize
 
@@ -78,8 +78,8 @@ class RingAllReduce(RanksTask):
         return {"out": sum_tolerance(self.world(inputs), np.abs(inputs["x"]).sum(axis=0), np.float64)}
 
     def bounds(self, inputs):
-        """A rank passes on all pieces but one in each half: never more than twice the array without its
-        shortest piece. Five numbers that are filled up to eight are half as much again.
+        """In each of the ring's two phases a rank sends all pieces but one: at most twice the array without
+        its shortest piece. Padding five numbers to eight takes 1.5 times as many bytes: no points.
         """
         ranks, count = self.world(inputs), inputs["x"][0].size
         exact, least = 8.0 * 2 * (count - count // ranks), least_bytes(ranks, count)
@@ -87,23 +87,23 @@ class RingAllReduce(RanksTask):
 
 
 class Training(RanksTask):
-    """Ranks that train one model, w = [w_0, w_1, ...], on rows x and y: error = mean of (x @ concatenate(w) -
-    y)^2 over all rows.
+    """A task whose ranks train one linear model, w = [w_0, w_1, ...], on rows x and y: error = mean of
+    (x @ concatenate(w) - y)^2 over the rows of all ranks.
     """
 
     def world(self, inputs):
         return len(inputs["x"])
 
     def gradient(self, w, inputs):
-        """Of the mean over the rows of all ranks, float64."""
+        """The gradient of the error over the rows of all ranks, float64."""
         x, y = (np.concatenate(inputs[name]).astype(np.float64) for name in ("x", "y"))
         return 2 * x.T @ (x @ w - y) / len(x)
 
 
 @task("ps10/data_parallel", points=15)
 class DataParallel(Training):
-    """Gradient descent by several ranks, each with rows of its own; all end with the weights that one process
-    would have.
+    """Gradient descent by several ranks, each with its own rows; every rank returns the weights that a single
+    process would compute.
     """
 
     entry = "data_parallel"
@@ -171,16 +171,14 @@ class DataParallel(Training):
         return {"out": w}
 
     def tolerance_of(self, rank, inputs, expected):
-        """Sums in another order, of float64; an error of one step is not enlarged by the next, the step being
-        small.
-        """
+        """float64 sums in any order; with small steps, no step amplifies the error of the one before."""
         return {"out": 1e-10 * (1 + np.abs(expected["out"]).max())}
 
     def bounds(self, inputs):
-        """A ring makes 2 (n - 1) messages a rank and step; counting the rows may take as many once more.
+        """Full points: a ring sends 2 (n - 1) messages per rank and step, and once as many to count the rows.
 
-        Layer by layer the fewest are 2 (n - 1) in all for each: to one rank and back. From there on nothing
-        is left. The least is to send all rows to one rank and the weights back.
+        No points from 2 (n - 1) messages per layer and step on, the fewest if layers are reduced separately
+        (to one rank and back). Lower bound: all rows are sent to one rank, and the weights back.
         """
         ranks = self.world(inputs)
         least = 2 * (ranks - 1)
@@ -191,8 +189,8 @@ class DataParallel(Training):
 
 @task("ps10/tensor_parallel_mlp", points=15)
 class TensorParallelMlp(RanksTask):
-    """relu(x @ w1 + b1) @ w2 + b2 with the hidden layer spread over the ranks: rank r holds columns of w1,
-    their numbers of b1, and the rows of w2 that go with them. b2 is the same on all.
+    """relu(x @ w1 + b1) @ w2 + b2 with the hidden layer divided among the ranks: each rank holds some columns
+    of w1 with the same elements of b1 and rows of w2. x and b2 are the same on all ranks.
     """
 
     entry = "tensor_parallel_mlp"
@@ -249,9 +247,9 @@ class TensorParallelMlp(RanksTask):
         return {"out": 2 * sum_tolerance(terms, hidden @ w2 + np.abs(inputs["b2"]), np.float64)}
 
     def bounds(self, inputs):
-        """A ring of the result; gathering the summands, at one rank or at all, is more than half as much
-        again. Each rank of this row has as many columns of w1 as the batch has rows, so that its summand has
-        no shorter form than its numbers.
+        """One ring all-reduce of the result; gathering the partial results, at one rank or at all, takes more
+        than 1.5 times as many bytes. In this row each rank has as many columns of w1 as the batch has rows,
+        so that sending factors of its partial result instead saves nothing.
         """
         shape = self.world(inputs), inputs["x"].size
         exact, least = ring_bytes(*shape), least_bytes(*shape)
@@ -260,10 +258,10 @@ class TensorParallelMlp(RanksTask):
 
 @task("ps10/zero_adam", points=15)
 class ZeroAdam(RanksTask):
-    """Adam whose moments are divided among the ranks: each updates its own piece of the weights, and all end
-    with all weights.
+    """Adam with moments sharded over the ranks (ZeRO): each rank updates its own piece of the weights, and
+    every rank returns all weights.
 
-    The n pieces have equal lengths; the last ones are filled up with zeros.
+    The n pieces have equal lengths; the last ones are padded with zeros.
 
     g = mean of the ranks' gradients; m = 0.9 m + 0.1 g; v = 0.999 v + 0.001 g^2; w -= lr (m / (1 - 0.9^t)) /
     (sqrt(v / (1 - 0.999^t)) + 1e-8).
@@ -309,7 +307,7 @@ class ZeroAdam(RanksTask):
             run("right", 4, 2, 2, "out"),
             run("moments", 4, 12, 2, "moments"),
             run("moments", 3, 7, 3, "moments"),
-            run("moments", 4, 2, 1, "moments"),  # two pieces are zeros only
+            run("moments", 4, 2, 1, "moments"),  # two pieces are padding only
             run("bytes", 4, 48, 2, ""),
         ]
 
@@ -335,15 +333,15 @@ class ZeroAdam(RanksTask):
         return {"out": w, "moments": np.concatenate(mine)}
 
     def tolerance_of(self, rank, inputs, expected):
-        """A gradient near 0 is divided by something as small, so its rounding matters there; all steps
-        together are at most lr a step.
+        """A gradient near 0 is divided by a number as small, which makes its rounding error visible; a step
+        changes a weight by about lr at most.
         """
         return {"out": 1e-8 * inputs["lr"] + 1e-12, "moments": 1e-12}
 
     def bounds(self, inputs):
-        """Every step: n - 1 pieces of gradient and n - 1 pieces of weights from each rank.
+        """In every step each rank sends n - 1 pieces of the gradient and n - 1 pieces of the weights.
 
-        The least is to exchange weights only after the last step.
+        Lower bound: weights are exchanged only after the last step.
         """
         shape, steps = (self.world(inputs), inputs["w"].size), len(inputs["gradients"][0])
         exact, least = ring_bytes(*shape) * steps, least_bytes(*shape) * (steps + 1) / 2
@@ -352,7 +350,7 @@ class ZeroAdam(RanksTask):
 
 @task("ps10/scaling_model", points=10)
 class ScalingModel(Task):
-    """Seconds of a step on 1, 2, 4 ... GPUs, the share of perfect scaling, and where more GPUs stop helping.
+    """Seconds per step on given numbers of GPUs, the efficiency of scaling, and the fastest number of GPUs.
 
     t(n) = compute / n + 2 (n - 1) / n * bytes / bandwidth + 2 (n - 1) latency, and t(1) = compute.
     efficiency = t(1) / (n t(n)).
@@ -392,7 +390,7 @@ class ScalingModel(Task):
         cluster = functools.partial(self.cluster, rng)
 
         def drawn():
-            """Numbers of GPUs in no order, no powers of two among them, and 1 not the first."""
+            """Numbers of GPUs in random order: 1, and seven others that need not be powers of two."""
             return [int(n) for n in rng.permutation(np.append(3 * rng.permutation(60)[:7] + 5, 1))]
 
         tie = cluster("best", 0.0, gpus=[int(n) for n in 2 ** rng.permutation(np.arange(1, 7))])
@@ -404,10 +402,10 @@ class ScalingModel(Task):
             *(cluster("efficiency", 1e-5, gpus=gpus) for gpus in (None, drawn())),
             *(cluster("best", latency) for latency in (1e-3, 1e-6)),
             cluster("best", 1e-4, gpus=drawn()),
-            tie,  # compute of two trips without latency: t(n) is two trips for every n
+            tie,  # compute = 2 bytes / bandwidth, latency 0: t(n) is equal for every n
             cluster(
                 "best", 1e-6, float(rng.uniform(1.2, 1.8))
-            ),  # below 2 trips of the gradients one GPU is the fastest
+            ),  # one GPU is the fastest if compute < 2 bytes / bandwidth
         ]
 
     def fits(self, place):
@@ -419,7 +417,7 @@ class ScalingModel(Task):
         gpus = np.sort(gpus) if place["order"] == "rising" else gpus
         trips = {"much": 9.0, "little": 1.5, "a draw": 2.0, "nearly a draw": 2 + 2.0**-20}[place["compute"]]
         case = self.cluster(rng, place["asked"], place["latency"], trips, [int(n) for n in gpus])
-        if place["compute"] == "a draw":  # powers of two, so that nothing is rounded
+        if place["compute"] == "a draw":  # powers of two, so that t(n) is exact
             counts = rng.permutation(sorted({2 ** int(n % 7) for n in gpus}))
             case.inputs.update(
                 gpus=[int(n) for n in counts], gradient_bytes=2.0**30, bandwidth=2.0**35, compute=2.0**-4
@@ -445,11 +443,11 @@ class ScalingModel(Task):
 
 @task("ps10/pipeline", points=15)
 class Pipeline(RanksTask):
-    """tanh(... tanh(x @ w_0) ... @ w_last), a layer a rank, for micro-batches that follow one another.
+    """tanh(... tanh(x @ w_0) ... @ w_last) with one layer per rank, for a sequence of micro-batches.
 
-    The first rank has the micro-batches. The last returns all results, the others an empty array; each
-    returns the ticks at which it worked, if a layer takes one tick for a micro-batch, and every rank begins a
-    micro-batch as soon as it is there.
+    The first rank has the micro-batches. The last rank returns all results, the others an empty array. Each
+    also returns the ticks at which it works, if a layer takes one tick per micro-batch and each rank starts a
+    micro-batch as soon as it has arrived.
     """
 
     entry = "pipeline"
@@ -512,7 +510,7 @@ class Pipeline(RanksTask):
         return {"out": 1e-12 * self.world(inputs)}
 
     def wrong_result(self, case, outcome):
-        """Ticks are what a rank says of itself; that micro-batches went one at a time, messages tell."""
+        """A rank only claims its ticks, so the number of messages must show one micro-batch at a time."""
         hops = (self.world(case.inputs) - 1) * len(case.inputs["x"][0])
         sent = outcome.counters.get("ranks.messages", hops) if outcome and not outcome.error else hops
         wrong = super().wrong_result(case, outcome)
@@ -524,7 +522,7 @@ class Pipeline(RanksTask):
         return wrong
 
     def bounds(self, inputs):
-        """Each rank but the last sends every micro-batch once, and perhaps their number."""
+        """Each rank but the last sends every micro-batch once; 64 bytes more allow sending their number."""
         least = (self.world(inputs) - 1) * inputs["x"][0].nbytes
         exact = least + 64 * (self.world(inputs) - 1)
         return {"bytes": Bound("ranks.bytes", exact, 1.25 * exact, "bytes sent by all ranks", least)}
@@ -532,12 +530,12 @@ class Pipeline(RanksTask):
 
 @task("ps10/hung_run", points=10)
 class HungRun(RanksTask):
-    """One pass over all ranks' rows, `batch` of each rank's in a step, and the error of each step at rank 0:
-    a program to mend in which one rank calls a collective alone, ranks with few rows leave early, and the
-    gradient is averaged twice.
+    """One epoch over all ranks' rows, `batch` rows of each rank per step, with the error of each step at rank
+    0. In the program to debug, one rank calls a collective alone, ranks with fewer rows leave the loop
+    early, and the gradient is averaged twice.
 
-    Step k takes rows k * batch to (k + 1) * batch of each rank that has some: error = mean of (x @ w - y)^2
-    over all of them, w -= lr * its gradient.
+    Step k takes rows k * batch to (k + 1) * batch of each rank that has such rows: error = mean of (x @ w -
+    y)^2 over all of them, w -= lr * its gradient.
     """
 
     entry = "hung_run"
@@ -617,7 +615,7 @@ class HungRun(RanksTask):
         return {"out": w, "errors": errors if rank == 0 else np.zeros(0)}
 
     def tolerance_of(self, rank, inputs, expected):
-        """Sums in another order, of float64."""
+        """float64 sums in any order."""
         w, errors = self.steps(inputs)
         return {
             "out": 1e-10 * (1 + np.abs(w).max()),
@@ -625,10 +623,9 @@ class HungRun(RanksTask):
         }
 
     def bounds(self, inputs):
-        """A ring of the gradient and of two numbers in each step, and of one number before; a third more is
-        free. A rank that sends its measurements, once and to one other rank, sends five times as much.
-
-        The least is a ring of one gradient: no rank knows the last weights without it.
+        """Per step ring all-reduces of the gradient and of two numbers, and of one number before the first;
+        full points up to 1.3 times that. Sending its rows once to one other rank takes about five times
+        as many bytes: no points. Lower bound: an all-reduce of one gradient, needed for the last weights.
         """
         ranks, width, batch = self.world(inputs), inputs["w"].size, inputs["batch"]
         rows = max(map(len, inputs["y"]))

@@ -1,5 +1,5 @@
-"""Problem set 11, choosing: a card for a job, the price of a token, spot machines that are taken away, and
-replicas that follow the load.
+"""Problem set 11, choosing hardware: a card for a job, the price of a token, checkpoints on spot machines,
+resuming from them, and autoscaling of replicas.
 """
 
 import functools
@@ -13,15 +13,14 @@ from warplab.tasks.declaration import Task, task
 from warplab.tasks.domain import Choice, Whole
 from warplab.tasks.rubric import Case, Item, so_many
 
-TOLERANCE = 0.1  # of the autoscaler: the documented default of Kubernetes
+TOLERANCE = 0.1  # of the autoscaler: Kubernetes' documented default
 
 
 @task("ps11/pick_gpu", points=15)
 class PickGpu(Task):
-    """Among the cards that hold `need` bytes, the one with the most of what the stage is short of for each
-    dollar.
+    """The index of the card with the best ratio of performance to price among those with `need` bytes.
 
-    "inference": bandwidth / price. "training": bf16 / price. Equal: the cheaper one. No card fits: -1.
+    "inference": bandwidth / price. "training": bf16 / price. Ties: the cheaper card. If no card fits: -1.
     """
 
     entry = "pick_gpu"
@@ -54,7 +53,7 @@ class PickGpu(Task):
         ]
 
     def at(self, rng, place):
-        """A draw: the best card once more, at twice its numbers and its price, or at half of them."""
+        """For a tie, two cards are added, one with twice the performance and twice the price of the other."""
         cards, stage = self.shelf(rng, place["cards"]), place["stage"]
         if place["draw"] != "none" and cards:
             first = {"memory": 300 * 10**9, "bandwidth": 2.0**45, "bf16": 2.0**53, "price": 2.0}
@@ -65,7 +64,7 @@ class PickGpu(Task):
         inputs = {"cards": cards, "need": need.get(place["need"], max(memory) + 1), "stage": stage}
         fits = not cards or inputs["need"] > min(memory) or place["draw"] != "none"
         item = "fits" if fits else stage
-        if fits:  # what the stage is short of has rows of its own
+        if fits:  # the two ratios are tested in the other rows
             for card in cards:
                 card["bf16"] = 256 * card["bandwidth"]
         return Case(
@@ -74,7 +73,7 @@ class PickGpu(Task):
 
     def make_cases(self, rng):
         shelf = functools.partial(self.shelf, rng)
-        picked = {}  # by row: no card is the answer twice
+        picked = {}  # by rubric row, so that no index is the answer twice
 
         def shop(item, stage, need, count=6, cards=None):
             known = picked.setdefault(item, set())
@@ -87,7 +86,7 @@ class PickGpu(Task):
             return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", inputs, item)
 
         (first,) = shelf(1)
-        # A thousandth better for each dollar, and dearer.
+        # The second has a ratio larger by a thousandth, and a higher price.
         nearly = [first | {"memory": 20 * 10**9}, first | {"memory": 20 * 10**9, "price": 2 * first["price"]}]
         nearly[1] |= {key: 2.002 * first[key] for key in ("bandwidth", "bf16")}
         draw = [
@@ -113,7 +112,7 @@ class PickGpu(Task):
 
     @staticmethod
     def mistaken(inputs, item):
-        """The cards that mistakes pick: a case in which they are right would show nothing."""
+        """The cards that common mistakes pick; a case whose answer is one of them would not detect these."""
         cards, scarce, other = (
             inputs["cards"],
             *(("bandwidth", "bf16") if inputs["stage"] == "inference" else ("bf16", "bandwidth")),
@@ -144,11 +143,11 @@ class PickGpu(Task):
 
 @task("ps11/cost_per_token", points=20)
 class CostPerToken(Task):
-    """Tokens a second and dollars a million of them, for a batch that decodes at a share of the roof.
+    """Tokens per second and dollars per million tokens of a batch that decodes at a share of the roofline.
 
-    A step reads the weights once and each sequence's cache, and does 2 FLOP a parameter for each sequence; it
-    takes as long as the longer of the two, at `share` of the card's bandwidth and peak. tokens/s = batch /
-    step; dollars = price / 3600 / tokens/s * 1e6.
+    A step reads the weights once and each sequence's cache, and does 2 FLOP per parameter and sequence; it
+    takes the longer of the two times, at `share` of the card's bandwidth and peak. tokens/s = batch / step;
+    dollars = price / 3600 / tokens/s * 1e6.
     """
 
     entry = "cost_per_token"
@@ -190,8 +189,8 @@ class CostPerToken(Task):
         )
 
     def make_cases(self, rng):
-        """Arithmetic is short from 62 requests on at least (10^15 FLOP/s, 4 TB/s, half a byte a weight), and
-        from 8,333 at most.
+        """With small caches a batch becomes compute-bound between 62 requests (10^15 FLOP/s, 4 TB/s, half a
+        byte per weight) and 8,333, depending on the card that is drawn.
         """
 
         served = functools.partial(self.served, rng)
@@ -201,7 +200,7 @@ class CostPerToken(Task):
             served("batch", int(rng.integers(4, 20))),
             served("batch", int(rng.integers(20, 60))),
             served("batch", 20_000, cache=1000),
-            served("batch", 20_000, cache=int(rng.integers(300, 900)) * 10**6),  # the caches are what is long
+            served("batch", 20_000, cache=int(rng.integers(300, 900)) * 10**6),  # the caches dominate
             served("compute", 20_000, cache=1000),
             served("dollars", 1, "dollars"),
             served("dollars", 20_000, "dollars", cache=1000),
@@ -209,7 +208,7 @@ class CostPerToken(Task):
         ]
 
     def at(self, rng, place):
-        """Arithmetic is the longer where the batch is large and its caches are small: see make_cases."""
+        """Compute-bound if the batch is large and its caches are small: see make_cases."""
         batch, cache = place["batch"], place["cache"]
         only = place["asked"]
         short = batch > 9000 and cache < 10**6
@@ -233,11 +232,11 @@ class CostPerToken(Task):
 
 @task("ps11/spot_interval", points=20)
 class SpotInterval(Task):
-    """When to save on a machine that is taken away every `between` hours on average, what is lost, and what
-    an hour of work then costs.
+    """The checkpoint interval on a spot machine that is interrupted every `between` hours on average, the
+    share of the time that is lost, and the price of an hour of useful work.
 
-    interval = sqrt(2 * save * between) (Young 1974), lost share = save / interval + interval / (2 between) +
-    restart / between, held at 1; cost = spot price / (1 - lost), infinite if all is lost.
+    interval = sqrt(2 * save * between) (Young 1974), lost = save / interval + interval / (2 between) +
+    restart / between, at most 1; cost = price / (1 - lost), infinite if lost is 1. Times in hours.
     """
 
     entry = "spot_interval"
@@ -278,11 +277,11 @@ class SpotInterval(Task):
         return [
             *(machine("interval", save[k], between[k], 0.1, "interval") for k in range(2)),
             *(machine("lost", save[k], between[k], rng.uniform(0.05, 0.3), "lost") for k in range(3)),
-            machine("interval", 2.0, rng.uniform(1, 3), 1.0, "interval"),  # longer than a machine lives
+            machine("interval", 2.0, rng.uniform(1, 3), 1.0, "interval"),  # an interval longer than `between`
             machine("lost", 2.0, 1.0, 1.0, "lost"),
             *(machine("cost", save[k], between[k], rng.uniform(0.05, 0.3), "cost") for k in range(2)),
             machine("cost", 2.0, 1.0, 1.0, "cost"),
-            machine("cost", 2.0, 4.0, 0.0, "cost"),  # exactly everything is lost
+            machine("cost", 2.0, 4.0, 0.0, "cost"),  # lost is exactly 1
         ]
 
     def at(self, rng, place):
@@ -307,11 +306,12 @@ class SpotInterval(Task):
 
 @task("ps11/resume", points=20)
 class Resume(Task):
-    """Go on from the newest save that is whole, to step `steps`, as if nothing had happened.
+    """Resume from the newest intact checkpoint and run to step `steps`, with the results of a run that was
+    never interrupted.
 
-    saves: texts, oldest first, each json.dumps of a state; a machine that dies while saving leaves a torn
-    one. Returned are the step to begin with, the losses from there on, the last weights, and the last save as
-    text numbers (step, m, rng in two halves).
+    saves: texts, oldest first, each json.dumps of a state; a machine that dies while saving leaves a
+    truncated one. Returned: the step resumed from, the losses from there on, the last weights, and the last
+    state as the numbers of `flat`.
     """
 
     entry = "resume"
@@ -332,7 +332,7 @@ class Resume(Task):
 
     @staticmethod
     def run(rng, item, saved, torn, steps, between=()):
-        """torn: broken texts at the end. between: so many before each whole one, too."""
+        """torn: truncated texts at the end. between: len(between) of them before each intact one."""
         texts, state = [], fresh()
         for step in range(max([0, *saved]) + 1):
             if step in saved:
@@ -396,9 +396,9 @@ class Resume(Task):
 class Autoscale(Task):
     """Replicas over time by the rule of Kubernetes' horizontal autoscaler.
 
-    At every tick: metric = load / replicas, wanted = ceil(replicas * metric / target), unless metric / target
-    is within 0.1 of 1, when it is the present number. Held within [least, most]. Going up is done at once;
-    going down only to the largest number wanted in the last `window` ticks, this one included. Returned: the
+    At every tick: metric = load / replicas, wanted = ceil(replicas * metric / target), or the present number
+    if metric / target is within 0.1 of 1; clamped to [least, most]. Scaling up is immediate; scaling down
+    goes only to the largest number wanted in the last `window` ticks, this one included. Returned: the
     replicas after each tick.
     """
 
@@ -422,7 +422,7 @@ class Autoscale(Task):
 
     @staticmethod
     def day(item, loads, target=10.0, least=1, most=100, window=1):
-        """The loads are told for a target of 10."""
+        """A case; `loads` are given for a target of 10 and scaled to `target`."""
         inputs = {
             "loads": [float(load) * target / 10 for load in loads],
             "target": float(target),
@@ -436,8 +436,8 @@ class Autoscale(Task):
         day = self.day
 
         def for_replicas(*counts):
-            """Loads that these want, never near the target of those before, so that the tolerance has a row
-            of its own.
+            """Loads for which these numbers of replicas are wanted, outside the tolerance, which is tested in
+            a row of its own.
             """
             return 10 * np.array(counts) - rng.uniform(5.5, 9.5, len(counts))
 
@@ -445,7 +445,7 @@ class Autoscale(Task):
         while rising[-1] < 60:
             rising.append(math.ceil(1.25 * rising[-1]) + int(rng.integers(1, 4)))
         few = int(rng.integers(4, 10))
-        steady = 10 * int(rng.integers(4, 10))  # the load of so many tenths of it
+        steady = 10 * int(rng.integers(4, 10))  # the load of steady / 10 replicas
         return [
             day("up", for_replicas(*rising)),
             day("up", [5, 55, 300, 410], target=40),
@@ -462,17 +462,17 @@ class Autoscale(Task):
                 window=4,
             ),
             day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
-            # The run begins with the least, so that its first load is within a tenth of the target.
+            # The first number of replicas is `least`, so that the first load is within the tolerance.
             day("tolerance", [10.6 * few, 15 * few], least=few, most=20),
             day("tolerance", [50, *rng.integers(46, 55, 12)]),
             day("tolerance", [400, 439.8, 360.2, 440.2]),  # just within a tenth, and just beyond it
-            # A tick that is let alone counts in the window, too, and with the present number.
+            # A tick within the tolerance counts in the window, too, with the present number.
             day("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
             day("tolerance", [steady, steady + 1, steady / 2], window=3),
         ]
 
     def at(self, rng, place):
-        """A target of 8, so that no way to work out the quotient is rounded where a whole number decides."""
+        """With a target of 8, a power of two, the division by the target is exact."""
         count, least = place["loads"], place["least"]
         inputs = {"target": 8.0, "least": least, "most": least + place["more"], "window": place["window"]}
         most, unit = {"any": (560, 1), "none": (1, 1), "on the target": (60, 8)}[place["load"]]
@@ -485,7 +485,7 @@ class Autoscale(Task):
         return Case(told, inputs, "limits")
 
     def is_clear(self, inputs):
-        """Whether rounding decides nothing: neither at a tenth beside the target nor at whole replicas."""
+        """Whether rounding cannot change the result: no ratio at the tolerance, and both ceils agree."""
         before = [inputs["least"], *self.reference(inputs)["replicas"].tolist()]
         for replicas, load in zip(before, inputs["loads"], strict=False):
             ratio = load / replicas / inputs["target"]
