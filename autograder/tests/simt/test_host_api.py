@@ -17,6 +17,7 @@ from numba import cuda, int32, types
 from numba.cuda import CUSource
 from numba.cuda.core import config
 from numba.cuda.core.errors import NumbaPerformanceWarning
+from numba.cuda.memory_management import rtsys
 
 import warplab
 from warplab.simt.frontends import numba_hook
@@ -391,3 +392,18 @@ def test_each_thread_pops_as_many_contexts_as_it_pushed():
     other.join()
     assert seen == [0]
     assert [int(driver.cuCtxPopCurrent()) for _ in range(3)] == [1, 1, 0]
+
+
+def test_memory_that_threads_allocate_is_counted_where_numba_asks(monkeypatch):
+    monkeypatch.setattr(config, "CUDA_ENABLE_NRT", True)
+
+    @cuda.jit
+    def sum_of_a_copy(x, out):
+        mine = x.copy()
+        out[cuda.threadIdx.x] = mine.sum()
+
+    before, out = rtsys.get_allocation_stats(), np.zeros(4)
+    sum_of_a_copy[1, 4](np.ones(3), out)
+    after = rtsys.get_allocation_stats()
+    assert out.tolist() == [3] * 4
+    assert (after.alloc - before.alloc, after.free - before.free) == (4, 4)

@@ -36,6 +36,7 @@ LIBRARIES = ("numba", "numba_cuda", "llvmlite", "triton", "torch", "cuda.core")
 DOCUMENTED = re.compile(
     r"numba(\.\w+)?|numba\.extending\.\w+|numba\.cloudpickle\b.*|llvmlite\.(ir|binding)\b.*|cuda\.core\b.*"
     r"|numba\.cuda\.(types|config|libdevice|dispatcher\.CUDADispatcher|cudadrv\.devicearray\.DeviceNDArray)\b.*"
+    r"|numba\.cuda\.memory_management\.rtsys\b.*"  # the one name that this package exports
     r"|triton(?!\.runtime\.jit|\.backends\.(nvidia|amd))\b.*|torch\b.*"
 )
 PRIVATE = re.compile(r"_[A-Za-z]\w*(?<!__)")

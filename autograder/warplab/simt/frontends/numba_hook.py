@@ -25,6 +25,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,7 @@ from numba.cuda.core import errors as numba_errors
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.cudadrv import nvvm as numba_nvvm
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
+from numba.cuda.memory_management import rtsys
 
 from warplab.hardware.target import Target
 from warplab.simt.engine.indices import shared_symbol
@@ -357,6 +359,22 @@ def install(target: Target) -> None:
     check_first(numba_dispatcher.CUDADispatcher, numba_dispatcher._LaunchConfiguration, _check_arguments)
     share_with_torch(cuda, DeviceNDArray)
     torch_hook.install(_on_host)
+    _count_kernel_allocations()
+
+
+def _count_kernel_allocations() -> None:
+    """numba's statistics of the memory that kernels allocate, from the engine's own ``malloc`` and ``free``.
+
+    numba keeps them in a module that it loads past the driver's functions.
+    """
+
+    def statistics(stream=None):
+        made, gone = SPACE.allocations, SPACE.releases  # an array is one allocation
+        return SimpleNamespace(alloc=made, free=gone, mi_alloc=made, mi_free=gone)
+
+    rtsys.get_allocation_stats = statistics
+    for name in ("ensure_allocated", "ensure_initialized", "memsys_enable_stats", "memsys_disable_stats"):
+        setattr(rtsys, name, lambda *_, **__: None)
 
 
 def check_first(dispatcher, configured_kernel, check) -> None:
