@@ -3,7 +3,7 @@
 import json
 import re
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 
@@ -129,6 +129,20 @@ def test_the_name_of_a_peak_covers_no_point(name):
             if line.get_marker() not in ("None", "")
         ]
         assert boxes and points and not any(box.padded(2).contains(*at) for box in boxes for at in points)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", ["bias_and_gelu", "random_reads", "reduction", "softmax", "training_by_format"]
+)
+def test_the_numbers_along_an_axis_stand_apart_on_a_phone(name):
+    drawing = measured(shown_without_running(name).own).narrow.drawing
+    drawing.draw_without_rendering()
+    (ax,) = drawing.axes
+    low, high = ax.get_xlim()
+    labels = [text for text in ax.get_xticklabels() if low <= text.get_position()[0] <= high]
+    boxes = sorted((text.get_window_extent() for text in labels if text.get_text()), key=lambda box: box.x0)
+    assert len(boxes) > 2 and all(left.x1 + 3 < right.x0 for left, right in pairwise(boxes))
 
 
 @pytest.mark.slow

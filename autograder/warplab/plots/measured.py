@@ -142,10 +142,13 @@ def said_of(measurement):
 def _ticks(axis, values, words):
     """Set ticks at round numbers, fewer of them the more powers of ten there are. words: formats a number."""
     powers = math.log10(max(values) / min(values))
+    few = (
+        MaxNLocator(4) if powers < 0.5 and on_phone() else None
+    )  # a logarithmic axis has too many for a phone
+    powers *= 1.5 if axis.axis_name == "x" and on_phone() else 1  # words side by side need more room
     finest = (1, 1.5, 2, 3, 5, 7) if powers < 1 else (1, 2, 5)
     subs = finest if powers < 2.5 else (1, 3) if powers < 4 else (1,)
-    few = MaxNLocator(4)  # within half a power, where a logarithmic axis has too many for the column
-    axis.set_major_locator(few if powers < 0.5 and on_phone() else LogLocator(subs=subs))
+    axis.set_major_locator(few or LogLocator(subs=subs))
     axis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
     axis.set_minor_locator(NullLocator())
 
