@@ -63,6 +63,16 @@ OVERFLOW = """() => {
     .concat([`the page is ${page.scrollWidth} px wide in a window of ${page.clientWidth}`]);
 }"""
 
+# Words of one drawing that lie on each other, in CSS pixels; lines of text that only touch do not count.
+MEETING = """() => [...document.querySelectorAll('article figure svg')].flatMap(svg => {
+  const words = [...svg.querySelectorAll('text')].filter(text => text.textContent.trim() && text.getClientRects().length);
+  const boxes = words.map(text => text.getBoundingClientRect());
+  const shared = (a, b, from, to) => Math.min(a[to], b[to]) - Math.max(a[from], b[from]);
+  return boxes.flatMap((a, i) => boxes.slice(i + 1).flatMap((b, j) =>
+    shared(a, b, 'left', 'right') > 1.5 && shared(a, b, 'top', 'bottom') > 6
+      ? [`${svg.closest('figure').id}: ${words[i].textContent} on ${words[i + 1 + j].textContent}`] : []));
+})"""
+
 # Text below the 4.5 : 1 of WCAG 2 against what stands behind it: `ratio tag.class
 # colour on background: text`, each kind once.
 FAINT = """() => {
@@ -152,6 +162,7 @@ def visit(browser, url, first):
             found["settings"][setting] = {
                 "theme": page.evaluate("document.documentElement.dataset.theme"),
                 "overflow": page.evaluate(OVERFLOW),
+                "meeting": page.evaluate(MEETING),
                 "nameless": page.evaluate(NAMELESS),
                 "faint": page.evaluate(FAINT),
             }

@@ -51,7 +51,7 @@ def test_a_page_is_whole_light_and_readable_on_phone_and_desk_in_light_and_dark(
     first = (PHONE_DARK, DESKTOP_LIGHT)[PAGES.index(name) % 2]  # in which axe sees it
     found = visit(browser, f"{book_address}/{name}.html", first)
     for (width, scheme), seen in found["settings"].items():
-        expected = {"theme": scheme, "overflow": [], "nameless": [], "faint": []}
+        expected = {"theme": scheme, "overflow": [], "meeting": [], "nameless": [], "faint": []}
         assert seen == expected, (width, scheme)
     assert len(found["settings"]) == 4 and found["troubles"] == []
     assert found["axe"] == []

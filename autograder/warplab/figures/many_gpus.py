@@ -367,7 +367,7 @@ def schedules(plans):
                 )
             )
             if stop - start >= 1:
-                ax.text((start + stop) / 2, rank, part + 1, ha="center", va="center", fontsize=9)
+                ax.text((start + stop) / 2, rank, part + 1, ha="center", va="center", fontsize=10)
         ax.set_title(f"{name}: {idle:.0%} idle, holds up to {held:g}", loc="left", fontsize=11)
         ax.axvline(end, color=INK, linewidth=1.0, linestyle=(0, (4, 3)))
         ax.set(ylim=(ranks - 0.4, -0.6), xlim=(0, longest * 1.01))

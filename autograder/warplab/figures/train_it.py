@@ -583,11 +583,11 @@ def trace(steps):
         shares = ", ".join(f"{phase} {wide:,.0f} KB" for phase, wide in parts.items())
         said.append(f"{title}, {at:,.0f} KB: {shares}")
         updates.append(f"{100 * parts['update'] / at:.0f} % of the bytes of {title}")
-    room = (figure.get_figwidth() - 0.6) / 0.068 / most  # letters for each KB
+    room = (figure.get_figwidth() - 0.6) / 0.072 / most  # letters for each KB
     for middle, line, wide, texts in drawn:
         fits = [text for text in texts if len(text) + 1 < room * wide]
         if fits:
-            word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 9.5}
+            word = {"ha": "center", "va": "center", "color": "#ffffff", "fontsize": 10}
             ax.text(middle, line, fits[0], **word)
     ax.set(
         ylim=(y - 0.55, -0.85),

@@ -145,7 +145,7 @@ def _ticks(axis, values, words):
     few = (
         MaxNLocator(4) if powers < 0.5 and on_phone() else None
     )  # a logarithmic axis has too many for a phone
-    powers *= 1.5 if axis.axis_name == "x" and on_phone() else 1  # words side by side need more room
+    powers *= 1.7 if axis.axis_name == "x" and on_phone() else 1  # words side by side need more room
     finest = (1, 1.5, 2, 3, 5, 7) if powers < 1 else (1, 2, 5)
     subs = finest if powers < 2.5 else (1, 3) if powers < 4 else (1,)
     axis.set_major_locator(few or LogLocator(subs=subs))

@@ -63,7 +63,7 @@ def roofline(kernels, device="h100-sxm", peak="peak_fp32", caption=None):
     words = f"{peak.removeprefix('peak_').upper()} peak {top.text()}"
     ax.text(high, 1.2 * top.si / 1e12, words, ha="right", va="bottom", **SMALL)
     for name, rail in rails.items():
-        named = counted and heights[name] == max(heights.values())
+        named = counted and not on_phone() and heights[name] == max(heights.values())
         _draw_rail(ax, kernels[name], rail, heights[name], colours, named)
     _name_rails(ax, rails, heights)
     _ticks(ax)
