@@ -42,7 +42,7 @@ from numba.cuda.core import errors as numba_errors
 from numba.cuda.cudadrv import driver as numba_driver
 from numba.cuda.cudadrv import nvvm as numba_nvvm
 from numba.cuda.cudadrv.devicearray import DeviceNDArray
-from numba.cuda.memory_management import rtsys
+from numba.cuda.memory_management import rtsys  # pyright: ignore[reportMissingImports] - numba-cuda alone has it
 
 from warplab.hardware.target import Target
 from warplab.simt.engine.indices import shared_symbol
