@@ -1,4 +1,4 @@
-"""The puzzles that open problem set 14: what a claim, a fingerprint and a test size are worth."""
+"""The puzzles that open problem set 14: audits."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The puzzles that open problem set 15: what a cluster shares, what a barrier counts, what a ring holds."""
+"""The puzzles that open problem set 15: Hopper."""
 
 from warplab.hardware.target import Target
 from warplab.puzzles.blank import Puzzle, asks

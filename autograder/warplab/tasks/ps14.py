@@ -1,8 +1,8 @@
-"""Problem set 14, audits: kernels as language models write them, with a verdict and a witness for each.
+"""Problem set 14, audits: kernels written by language models, each with a verdict and a witness.
 
-A submission makes the arguments of a test, its witness. The judge runs the shown kernel on it, others that
-are wrong in like ways, and right ones (warplab.tasks.machine_made), on the engine with its sanitizer, and
-compares with float64.
+A submission returns a witness: input arrays for the kernel. On the engine with its sanitizer the judge runs
+the shown kernel on it, kernels with similar mistakes and right ones (warplab.tasks.machine_made), and
+compares their results with float64.
 """
 
 import functools
@@ -25,7 +25,7 @@ from warplab.tasks.rubric import Case, Item
 from warplab.tasks.scoring import ONLY_RIGHT
 
 RIGHT, SLOWER, SIZES, BOUNDS, RACE, SKIPS, REMEMBERS, PRECISION = range(8)
-"""The verdicts, by the numbers that they have in the notebook."""
+"""The verdicts, with the same numbers as in the notebook."""
 
 ROWS = (
     Item("given", 3, title="Your witness breaks the kernel above"),
@@ -34,14 +34,14 @@ ROWS = (
     Item("verdict", 2, title="The verdict"),
     Item("worst", 5, title="The worst case"),
 )
-"""What an audit gives: little for what trying finds, a witness of odd size and one of eight verdicts."""
+"""The rows of an audit. An odd size breaks the shown kernel, and a verdict can be guessed: few points."""
 
-_one_at_a_time = threading.Lock()  # a class is graded in threads, and the engine has one memory
+_one_at_a_time = threading.Lock()  # submissions are graded in threads; the engine has one device memory
 
 
 @functools.cache
 def compiled_version(version, shapes):
-    """The Kernel of a shown kernel, by its name, or of a Version. shapes: how many axes its arrays have."""
+    """The compiled Kernel of a shown kernel's name or of a Version. shapes: each array's number of axes."""
     if type(version) is str:
         types = [["float32", axes, "array"] for axes in shapes]
         return compiled(getattr(machine_made, version), version, types, engine_target())
@@ -49,18 +49,18 @@ def compiled_version(version, shapes):
 
 
 class Audit(Task):
-    """One kernel that a machine wrote, and a witness of what is wrong with it.
+    """A task on one kernel: its verdict, its worst case, and a witness that breaks it.
 
-    shown        its name in machine_made; its verdict is `truth`
+    shown        the kernel's name in machine_made; `truth` is its verdict
     wrong, right other kernels for the same job, machine_made.Versions
-    doubt        the one of `wrong` that a witness must break in every row; None: the shown kernel
-    witness      names of the arrays that the student's function makes, in order
-    grid         (size, threads) -> blocks of the shown kernel; 0: those of the launch
-    limits(inputs) -> {array: [(least, most), ...]}, an interval for each axis
-    magnitude    no number of theirs is larger
+    doubt        the wrong Version that every row requires the witness to break; None: the shown kernel
+    witness      names of the arrays that the submission returns, in order
+    grid         (size, threads) -> blocks of the shown kernel; 0: the case's `blocks`, or 4
+    limits(inputs) -> {array: [(least, most), ...]}: the sizes allowed, one interval per axis
+    magnitude    the largest absolute value allowed in a witness
     buffers(witness) -> {name: array or Empty}: the kernel's arguments, in order; "out" is the result
-    job(witness) -> (float64 array, tolerance) of "out"
-    worst_of(inputs) -> int: the worst case that a student works out, where `returns` has one
+    job(witness) -> (float64 array, tolerance): the reference of "out"
+    worst_of(inputs) -> int: the expected "worst", for tasks that return it
     """
 
     arguments = ("threads",)
@@ -83,7 +83,7 @@ class Audit(Task):
         raise NotImplementedError
 
     def model(self, inputs):
-        """A witness: {array: its contents}."""
+        """A witness that is right: {name: array}."""
         raise NotImplementedError
 
     def worst_of(self, inputs):
@@ -96,7 +96,7 @@ class Audit(Task):
         raise NotImplementedError
 
     def make_cases(self, rng):
-        """The first row has a case with each size of a launch, the others one with either end at least."""
+        """Rows of three or more cases have one with every size, rows of two the smallest and the largest."""
         cases = []
         for item in self.items:
             versions = {"others": self.wrong, "spares": self.right, "given": self.sizes}.get(item.key, "--")
@@ -123,7 +123,7 @@ class Audit(Task):
         return verdict | worst | arrays
 
     def wrong_result(self, case, outcome):
-        """What the witness does not show, in one sentence."""
+        """Why the row of this case is lost, in one sentence; None if it is not."""
         if outcome is None or outcome.error or outcome.modified:
             return super().wrong_result(case, outcome)
         told = {}
@@ -136,12 +136,12 @@ class Audit(Task):
                 return f"`{name}`: {problem}"
         witness = {name: told[name] for name in self.witness}
         needed = self.unfit(case.inputs, witness) or self.unbroken(case.inputs, witness)
-        if needed and case.item != self.items[0].key:  # that row tells it, and comes first
+        if needed and case.item != self.items[0].key:  # the first row gives this reason
             return f"{ONLY_RIGHT}{needed}"
         return needed or self.unshown(case, told, witness)
 
     def unfit(self, inputs, witness):
-        """Why a witness asks for more than the job's text does; None where it does not."""
+        """How a witness exceeds the limits in the job's statement, in one sentence; None if it does not."""
         for name, axes in self.limits(inputs).items():
             array = witness[name]
             if array.ndim != len(axes):
@@ -158,12 +158,12 @@ class Audit(Task):
         return None
 
     def unbroken(self, inputs, witness):
-        """Why a witness counts in no row: it spares what it has to break; None where it breaks that."""
+        """Why a witness gets no points in any row: the kernel that it must break passes; None if it fails."""
         first = self.shown if self.doubt is None else self.doubt
         return None if self.broken(first, inputs, witness) else self.survives(first)
 
     def unshown(self, case, told, witness):
-        """What of its row a witness that counts does not show; None where it shows it."""
+        """Why the row is lost although the witness meets the conditions of all rows; None if it is not."""
         inputs = case.inputs
         if case.item == "others":
             version = self.wrong[inputs["kernel"]]
@@ -183,7 +183,7 @@ class Audit(Task):
         return f"{who} comes through your witness: its numbers are right, and the sanitizer finds nothing"
 
     def broken(self, version, inputs, witness):
-        """How a kernel fails on a witness, in one sentence; "" where it does not."""
+        """How a kernel fails on a witness, in one sentence; "" if it does not."""
         return self.failure(self.run(version, inputs, witness), witness)
 
     def failure(self, outcome, witness):
@@ -196,7 +196,7 @@ class Audit(Task):
         return difference("out", outcome.outputs["out"], want, tolerance) or ""
 
     def run(self, version, inputs, witness):
-        """The Outcome of a kernel on a witness, from the engine."""
+        """The Outcome of a kernel on a witness, from the engine (cached)."""
         key = tuple((array.shape, array.tobytes()) for array in witness.values())
         return _outcome(type(self), version, inputs["threads"], inputs.get("blocks", 4), key)
 
@@ -226,7 +226,7 @@ def _outcome(audit, version, threads, blocks, key):
 
 @task("ps14/row_sums", points=16)
 class RowSums(Audit):
-    """Sums of rows. The remainder of four steps is taken for one step: two columns a thread are left out."""
+    """Row sums, four columns per step. One remaining column per thread is added: up to two are left out."""
 
     entry = "audit_row_sums"
     shown, truth = "row_sums", SIZES
@@ -251,7 +251,7 @@ class RowSums(Audit):
 
 @task("ps14/brighten", points=16)
 class AuditOfBrighten(Audit):
-    """Loads ahead of a tile that begins inside and ends outside read past the end; no number shows it."""
+    """The prefetch of a partly filled tile reads past the end of x; the results do not depend on it."""
 
     entry = "audit_brighten"
     shown, truth = "brighten", BOUNDS
@@ -274,7 +274,7 @@ class AuditOfBrighten(Audit):
 
 @task("ps14/centre", points=16)
 class Centre(Audit):
-    """Rows less their means. A block's second row is written where other warps may still read the first."""
+    """Rows minus their means. A block's next row overwrites the sum that other warps may still read."""
 
     entry = "audit_centre"
     arguments = ("blocks", "threads")
@@ -304,7 +304,7 @@ class Centre(Audit):
 
 @task("ps14/variance", points=15)
 class Variance(Audit):
-    """Welford's way with Chan's merging is right; what models otherwise write loses the digits."""
+    """Welford's algorithm with Chan's merging is right; most of the wrong kernels lose digits."""
 
     entry = "audit_variance"
     returns = {"verdict": "integers", "x": "float32"}
@@ -333,7 +333,7 @@ class Variance(Audit):
         return None
 
     def model(self, inputs):
-        """Means of some 900 and -900, a spread of 0.5, and the second half higher than the first."""
+        """Means near 900 and -900, deviations near 0.5; the second half of a row is higher than the first."""
         row, col = np.ogrid[:8, : 2 * inputs["threads"]]
         means = (900 + row) * (-1.0) ** row
         return {"x": means + np.where(col < inputs["threads"], -0.5, 0.5) + 0.1 * np.sin(col * (row + 1))}
@@ -352,7 +352,7 @@ class Variance(Audit):
 
 @task("ps14/smooth", points=16)
 class Smooth(Audit):
-    """Right, and each access of a warp touches as many sectors as a chunk has numbers, up to 32."""
+    """Right, but a warp's access touches four sectors for each number of a thread's chunk, up to 32."""
 
     entry = "audit_smooth"
     shown, truth = "smooth", SLOWER
@@ -376,7 +376,7 @@ class Smooth(Audit):
         return want, 2.0**-20 * np.abs(v) * np.abs(v)
 
     def broken(self, version, inputs, witness):
-        """Wrong, or with at least twice the sectors of the plain kernel."""
+        """As in Audit; a kernel with at least FACTOR times the sectors of the plain kernel also fails."""
         outcome, plain = (self.run(one, inputs, witness) for one in (version, machine_made.PLAIN_SMOOTH))
         fault = self.failure(outcome, witness)
         if fault:
@@ -394,7 +394,7 @@ class Smooth(Audit):
 
 @task("ps14/energy", points=16)
 class Energy(Audit):
-    """Squares, kept between calls under a fingerprint that other tiles have, too."""
+    """Squares, cached between calls by a fingerprint that is the same for many different tiles."""
 
     entry = "audit_energy"
     returns = {"verdict": "integers", "worst": "integers", "first": "float32", "second": "float32"}
@@ -414,7 +414,7 @@ class Energy(Audit):
         return "your witness: `first` and `second` have different sizes, and one buffer takes both"
 
     def model(self, inputs):
-        """Two numbers of a tile change places."""
+        """Two elements of a tile are exchanged between the calls, which the fingerprint does not show."""
         first = np.arange(5 * inputs["threads"]) % 50 + 1
         second = first.copy()
         second[[40, 41]] = first[[41, 40]]
@@ -429,7 +429,7 @@ class Energy(Audit):
         return {"x": witness["first"], "out": Empty((count,), "float32"), "kept": kept}
 
     def order(self, version, threads, blocks, witness):
-        """Two calls with one buffer, whose contents change in between."""
+        """Two calls on the same buffer, with `second` copied into it in between."""
         order = super().order(version, threads, blocks, witness)
         out = order.buffers["out"]
         buffers = order.buffers | {"second": witness["second"], "before": out}

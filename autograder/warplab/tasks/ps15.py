@@ -1,7 +1,7 @@
-"""Problem set 15, Hopper's machinery: a halo through distributed shared memory, tiles brought by TMA, and a
-pipelined product by wgmma. Every task has a star.
+"""Problem set 15, Hopper: a halo through distributed shared memory, tiles copied by TMA, and a pipelined
+matrix product with wgmma. All tasks are marked with a star in the notebook.
 
-None has a row for time: the kernels run on compute capability 9.0 alone, and no answers were timed there.
+No task has a timed row: the kernels need compute capability 9.0, and no answer was timed on such a GPU.
 """
 
 import functools
@@ -13,15 +13,15 @@ from warplab.tasks.declaration import KernelTask, task
 from warplab.tasks.domain import PLAIN, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
-BLOCK, CLUSTER = 256, 4  # of smooth: numbers of a block, blocks of a cluster
-ROWS, COLS = 32, 64  # of row_energy: a tile
-M, N, K = 64, 32, 64  # of wgmma_product: a block's tile, and what a step takes of k
-SUMMED = (PLAIN, "zeros", "equal", "negative", "ties")  # what may stand in an array that is added up
+BLOCK, CLUSTER = 256, 4  # of smooth: elements per block, blocks per cluster
+ROWS, COLS = 32, 64  # of row_energy: the tile's shape
+M, N, K = 64, 32, 64  # of wgmma_product: a block's tile of C, and the length of a step along k
+SUMMED = (PLAIN, "zeros", "equal", "negative", "ties")  # contents of arrays that are summed
 
 
 @task("ps15/smooth", points=30)
 class SmoothInCluster(KernelTask):
-    """out[i] = x[i - r] + ... + x[i + r], zeros beyond the ends; four blocks of 256 numbers a cluster."""
+    """out[i] = x[i - r] + ... + x[i + r], with zeros outside x; a cluster is four blocks of 256 elements."""
 
     entry = "smooth"
     arguments = ("x", "out", "n", "r")
@@ -82,15 +82,15 @@ class SmoothInCluster(KernelTask):
         return {"out": self.windows(inputs["x"], inputs["r"])}
 
     def tolerance(self, inputs, expected):
-        """A sum of 2 r + 1 numbers, in any order; one by differences of running sums is off by more."""
+        """For a sum of 2 r + 1 numbers in any order; differences of float32 prefix sums exceed it."""
         return {"out": sum_tolerance(2 * inputs["r"] + 1, self.windows(np.abs(inputs["x"]), inputs["r"]))}
 
     def bounds(self, inputs):
-        """Sectors: each number once, and at each border between two clusters r numbers once more from either
-        side. A block that fetches both of its halos from memory has 1.9 times as many with the r of this row.
+        """Sectors: each element is read once, and the r elements on each side of a border between clusters
+        once more. Blocks that load both halos from global memory read 1.8 to 2 times as many sectors.
 
-        Neighbours: three borders in a cluster, r numbers across each in both directions. A thread that reads
-        its neighbours' numbers where it adds them up reads some r / 2 times as many.
+        Neighbours: a cluster has three borders, and r elements cross each in both directions. Threads that
+        sum directly from their neighbours' shared memory read about r / 2 times as many bytes.
         """
         n, r = inputs["n"], inputs["r"]
         clusters = n // (CLUSTER * BLOCK)
@@ -105,7 +105,7 @@ class SmoothInCluster(KernelTask):
 
 @task("ps15/row_energy", points=30)
 class RowEnergy(KernelTask):
-    """out[row] = the sum of x[row, col]^2, by tiles of 32 x 64 that TMA brings; a block for 32 rows."""
+    """out[row] = sum of x[row, col]^2, from tiles of 32 x 64 copied by TMA; one block per 32 rows."""
 
     entry = "row_energy"
     arguments = ("tiles", "out", "rows", "cols")
@@ -142,7 +142,7 @@ class RowEnergy(KernelTask):
             drawn("ragged", ROWS + rng.integers(26, ROWS), COLS * rng.integers(4, 8) + 4),
             drawn("ragged", 2 * ROWS + rng.integers(1, 8), COLS * 3 - 4 * rng.integers(1, 15)),
             drawn("ragged", rng.integers(1, 8), 4 * rng.integers(1, 8)),
-            drawn("requests", 2 * ROWS - 8, COLS * 6 - 12),  # the last tiles reach beyond x
+            drawn("requests", 2 * ROWS - 8, COLS * 6 - 12),  # the last tiles extend beyond x
             drawn("banks", 2 * ROWS - 8, COLS * 4 - 12),
         ]
 
@@ -163,15 +163,15 @@ class RowEnergy(KernelTask):
         return {"out": (inputs["x"].astype(np.float64) ** 2).sum(axis=1)}
 
     def tolerance(self, inputs, expected):
-        """A sum of so many products; zeros beyond the edge add nothing."""
+        """For a sum of `cols` products; the zeros that TMA writes beyond the edge add nothing."""
         return {"out": sum_tolerance(inputs["cols"], expected["out"])}
 
     def bounds(self, inputs):
-        """Requests: one of 8 KiB for a tile, and none behind the last.
+        """Requests: one of 8 KiB per tile, and none beyond the last tile.
 
-        Banks: 32 lanes that read 32 neighbouring numbers take one wavefront, 64 for a tile, and whoever keeps
-        the sums of a tile in shared memory 32 more. A thread that goes along a row of its own takes 32
-        wavefronts for 32 numbers.
+        Banks: 32 lanes read 32 neighbouring elements in one wavefront, 64 per tile; a kernel that keeps a
+        tile's sums in shared memory takes 32 more. With one row per thread a warp's 32 elements share a bank
+        and take 32 wavefronts.
         """
         tiles = -(-inputs["rows"] // ROWS) * -(-inputs["cols"] // COLS)
         box, wavefronts = ROWS * COLS * 4, tiles * ROWS * COLS / 32
@@ -195,8 +195,8 @@ class RowEnergy(KernelTask):
 
 @task("ps15/wgmma_product", points=35)
 class WgmmaProduct(KernelTask):
-    """C = A @ B.T, float16 factors and float32 sums: a warp group for each 64 x 32 of C, a ring of stages
-    that TMA fills while wgmma multiplies.
+    """C = A @ B.T with float16 factors and float32 sums: one warp group per 64 x 32 tile of C, and a ring of
+    stages that TMA fills while wgmma multiplies.
     """
 
     entry = "wgmma_product"
@@ -259,18 +259,18 @@ class WgmmaProduct(KernelTask):
         return {"C": a @ b}
 
     def tolerance(self, inputs, expected):
-        """Products of float16 are exact in float32, and Tensor Cores cut a sum off after 25 bits."""
+        """float16 products are exact in float32; Tensor Cores truncate terms (see simt/engine/wgmma.py)."""
         a, b = self.factors(inputs)
         return {"C": sum_tolerance(inputs["k"], np.abs(a) @ np.abs(b))}
 
     def bounds(self, inputs):
-        """Requests: a box of A and one of B for each step, 12 KiB. With one step there is none to ask for
-        ahead, and whoever does it all the same brings twice as many bytes.
+        """Requests: one box of A and one of B per step, 12 KiB. The case has one step, so that a kernel that
+        always requests the next step copies at least twice as many bytes: no points.
 
-        Products: for 16 numbers of k one instruction reads 64 rows of A and 32 of B, 32 bytes of each.
+        Products: per 16 columns of k one instruction reads 32 bytes of each of 64 rows of A and 32 of B.
 
-        Ahead: of all steps the last one alone has nothing more to wait for. In a kernel that waits for a tile
-        right after it has asked for it every step is alone.
+        Ahead: only the last step's product must run with no copy under way. In a kernel that waits for each
+        tile right after requesting it, all 10 steps do: no points.
         """
         blocks, steps = inputs["m"] // M * (inputs["n"] // N), inputs["k"] // K
         of_step = blocks * (M + N) * K * 2

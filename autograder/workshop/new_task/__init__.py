@@ -1,4 +1,4 @@
-"""Writes the skeleton of a new task into all its files; it runs, and DECIDE marks what the author must do."""
+"""Writes a runnable skeleton of a new task into all its files; DECIDE marks what the author must replace."""
 
 from workshop.new_task.skeleton import next_steps, write_skeleton
 

@@ -1,8 +1,8 @@
-"""Write the skeleton of a task: class, hints, cells in the notebook, what comes after it, and first answers
-in the corpus with what they lose.
+"""Write the skeleton of a task: class, hints, notebook cells, the text shown after full marks, and first
+answers in the corpus with the points that they lose.
 
-Each way of crossing has one template (kernel.j2, driver.j2 ...) with all the texts one after the other. It
-solves a problem that is too small to be set: the author replaces it.
+Each crossing has one template (kernel.j2, driver.j2 ...) with all texts in sequence. It solves a trivial
+problem, which the author replaces.
 """
 
 import ast
@@ -38,7 +38,7 @@ import numpy as np
 
 from warplab.tasks.rubric import Case, Item
 '''
-EMPTY_HINTS = "# Three hints a row, for who loses points: where to look, the idea, and nearly the answer.\n"
+EMPTY_HINTS = "# Three hints a row, shown for lost points: where to look, the idea, and nearly the answer.\n"
 
 
 Import = ast.Import | ast.ImportFrom
@@ -57,7 +57,7 @@ class Places:
 
 
 def kinds() -> tuple[str, ...]:
-    """The crossings that have a template."""
+    """The crossings that have a template, sorted."""
     return tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.j2")))
 
 
@@ -84,7 +84,7 @@ def write_skeleton(root: Path, name: str, kind: str, language: str = "numba") ->
 
 
 def places_of(root: Path, name: str) -> Places:
-    """Where the files of `name` are or will be. Raises UserError as write_skeleton does."""
+    """The Places of task `name`. Raises UserError as write_skeleton does."""
     found = NAME.fullmatch(name)
     if not found or keyword.iskeyword(found[2]):
         raise UserError(f'"{name}" is no name of a task; write psNN/name, with the name of its function')
@@ -106,7 +106,7 @@ def places_of(root: Path, name: str) -> Places:
 
 
 def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Path, str]:
-    """{file: its whole new text}. Raises UserError if a file already has something of this name."""
+    """{file: its complete new text}. Raises UserError if the name is already used in one of the files."""
     number = places.problem_set.removeprefix("ps").lstrip("0")
     tasks = text_of(places.tasks, EMPTY_SET.format(number=number))
     hints = text_of(places.hints, EMPTY_HINTS)
@@ -120,7 +120,7 @@ def texts(places: Places, class_name: str, kind: str, language: str) -> dict[Pat
         found = re.search(taken[path], text, re.M)
         if found:
             raise UserError(f"{found[0]!r} stands in {path} already; choose another name")
-    for path in sorted(places.tasks.parents[2].glob("[!t]*/**/*.py")):  # of the packages; tests may differ
+    for path in sorted(places.tasks.parents[2].glob("[!t]*/**/*.py")):  # packages; tests may reuse it
         if re.search(rf"^class {class_name}\b", text_of(path), re.M):
             raise UserError(f"'class {class_name}' stands in {path} already; choose another name")
     if places.corpus.exists():
@@ -146,13 +146,13 @@ def text_of(path: Path, default: str = "") -> str:
 
 
 def rendered(kind: str, **values: object) -> dict[str, str]:
-    """The sections of a template by name: each begins with a line `==== name` and ends with one newline."""
+    """{name: text} of a template's sections, each after a line `==== name`; a text ends with one newline."""
     _, *pieces = SECTION.split(TEMPLATES.get_template(f"{kind}.j2").render(values))
     return {name: text.strip("\n") + "\n" for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
 
 
 def hints_text(short: str, rows: list[str]) -> str:
-    """Placeholders for three hints for each row."""
+    """Placeholders for three hints per row."""
     lines = [f"{short}:"]
     for row in rows:
         lines += [
@@ -165,14 +165,14 @@ def hints_text(short: str, rows: list[str]) -> str:
 
 
 def with_next(after: str, name: str) -> str:
-    """What comes after full marks, with a text to decide for `name` behind those of its set."""
+    """The texts shown after full marks, with a placeholder for `name` after those of its set."""
     later = (found.start() for found in re.finditer(r"^ps\d\d", after, re.M) if found[0] > name[:4])
     place = next(later, len(after))
     return f"{after[:place]}{name}: >-\n  DECIDE: what one would do next on a GPU.\n{after[place:]}"
 
 
 def with_cells(notebook: str, cells: str) -> str:
-    """The notebook with `cells` before the section of its question graded by hand, or at its end."""
+    """The notebook with `cells` before the section of the manually graded question, or at the end."""
     starts = [match.start() for match in CELL.finditer(notebook)]
     manual = notebook.find('manual="')
     sections = [start for start in starts if start < manual and notebook.startswith(HEADING, start)]
@@ -182,7 +182,7 @@ def with_cells(notebook: str, cells: str) -> str:
 
 
 def with_imports(text: str, lines: str) -> str:
-    """A module or notebook that also has these imports, one a line, among those that it begins with."""
+    """A module or notebook with the imports in `lines`, one per line, merged into its first imports."""
     for wanted in first_imports(lines):
         have = first_imports(text)
         same = [node for node in have if _order(node) == _order(wanted)]
@@ -194,7 +194,7 @@ def with_imports(text: str, lines: str) -> str:
 
 
 def first_imports(text: str) -> list[Import]:
-    """The imports at the beginning of a text, after a docstring."""
+    """The import statements before a text's first other statement; a docstring may come before them."""
     found: list[Import] = []
     for node in ast.parse(text).body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -220,7 +220,7 @@ def _with_line(text: str, have: list[Import], wanted: Import) -> str:
     lines = text.splitlines(keepends=True)
     later = [node.lineno - 1 for node in have if _order(node) > _order(wanted)]
     if not have:
-        raise UserError(f"what begins {text[:40]!r} has no import before its first statement; write one")
+        raise UserError(f"{text[:40]!r}... has no import before its first statement; write one")
     lines.insert(later[0] if later else have[-1].end_lineno or 0, f"{ast.unparse(wanted)}\n")
     return "".join(lines)
 
@@ -237,7 +237,7 @@ def _rank(name: str) -> tuple[int, str]:
 
 
 def next_steps(name: str) -> str:
-    """What the author does now."""
+    """The message that tells the author what to do next."""
     return f"""It runs as it is, and solves a problem too small to be set. Put yours in its place:
 "A task" in CONTRIBUTING.md says how, step by step from each "DECIDE: ..." (git diff shows them) on.
 autograder/tests/crossing_examples.py has a worked task for each way of crossing.
