@@ -1,10 +1,10 @@
-"""The puzzles that open problem set 12: programs, and the blocks of numbers that they work on."""
+"""The puzzles at the start of problem set 12: Triton programs and their blocks of numbers."""
 
 import numpy as np
 
 from warplab.puzzles.blank import Puzzle, asks
 
-LANES, WORD, WIDEST = 32, 4, 16  # of a warp; bytes of a float32; bytes that a thread asks for at once
+LANES, WORD, WIDEST = 32, 4, 16  # lanes of a warp; bytes of a float32, of a thread's widest access
 
 
 @asks("ps12/masked")

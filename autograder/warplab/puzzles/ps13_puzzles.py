@@ -1,4 +1,4 @@
-"""The puzzles that open problem set 13: what a training step is made of."""
+"""The puzzles at the start of problem set 13: products, loss, AdamW and attention of a training step."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ def products():
         "grad_y": np.ones((batch, outputs), np.float32),
     }
     found = reference("ps13/linear", **given)
-    # of ones a product's sum is the number of its multiply-adds
+    # all factors are 1, so a product's elements sum to its number of multiply-adds
     forward, by_batch, by_weights = (round(np.sum(found[name])) for name in ("y", "grad_x", "grad_w"))
     return Puzzle(
         (by_batch + by_weights) / forward,

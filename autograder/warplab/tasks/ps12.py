@@ -1,4 +1,4 @@
-"""Problem set 12, one kernel in three languages: kernels in Triton beside numba and CUDA C++."""
+"""Problem set 12, one kernel in three languages: kernels in Triton, compared with numba and CUDA C++."""
 
 import functools
 
@@ -10,22 +10,22 @@ from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Bound, Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
-WIDEST = 4  # numbers of float32 that a thread asks for at once: 16 bytes
+WIDEST = 4  # float32 numbers in the widest access of a thread: 16 bytes
 LANES = 32
-COLUMNS = Whole(1, 4096, says=("columns from 1 to 4,096",), upto=1024)  # a case of its own has 4,096
-PROGRAMS = 32  # of layer_norm_backward: those whose sums have a place in `partial`
+COLUMNS = Whole(1, 4096, says=("columns from 1 to 4,096",), upto=1024)  # forward, make_cases adds 4,096
+PROGRAMS = 32  # programs of layer_norm_backward whose sums fit into `partial`
 
 
-def once(*arrays):
-    """Sectors of arrays of float32 that are read or written once, from end to end."""
-    return sum(4 * int(np.prod(shape)) for shape in arrays) / 32
+def once(*shapes):
+    """Sectors of contiguous float32 arrays of these shapes, each read or written once."""
+    return sum(4 * int(np.prod(shape)) for shape in shapes) / 32
 
 
 class TritonTask(DriverTask):
-    """Host code without a device of its own: what it can launch on its arrays is a kernel in Triton."""
+    """Host code without a `device` argument: it can launch only Triton kernels on its arrays."""
 
     needs = "triton"
-    SHARE = 1 / 40  # one program that goes through everything has up to 32 warps
+    SHARE = 1 / 40  # exceeded if one program does all the work: it has at most 32 warps
 
 
 @task("ps12/vector_add", points=10)
@@ -69,16 +69,16 @@ class VectorAdd(TritonTask):
         return {"out": (inputs["x"] + inputs["y"]).astype(np.float64)}
 
     def bounds(self, inputs):
-        """A request of a warp is 32 lanes of 16 bytes at most; one number a lane is four times as many."""
+        """A request has at most 32 lanes of 16 bytes; one number per lane takes four times the requests."""
         fewest = 3 * inputs["x"].size / (LANES * WIDEST)
         return {"wide": Bound("global_memory.requests", 1.05 * fewest, 3.8 * fewest, "requests", fewest)}
 
 
 @task("ps12/fused_softmax", points=20)
 class FusedSoftmax(TritonTask):
-    """Softmax of the first `columns` numbers of each row of x, whose rows lie further apart.
+    """Softmax of the first `columns` numbers of each row of x, whose rows may be longer, all in float32.
 
-    A row of minus infinities alone gives zeros; with NaN or plus infinity in it, NaN.
+    A row of only minus infinities gives zeros; a row with a NaN or plus infinity gives NaN.
     """
 
     entry = "fused_softmax"
@@ -112,12 +112,12 @@ class FusedSoftmax(TritonTask):
 
     @staticmethod
     def matrix(rng, item, rows, columns, gap=0, size=1.0, centre=0.0):
-        """What lies between the rows is larger than they are."""
+        """A case with larger numbers between the rows than in them, so that reading past a row shows."""
         x = rng.normal(centre, size, (rows, int(columns))).astype(np.float32)
         between = rng.uniform(50, 99, (rows, int(gap))).astype(np.float32) + np.float32(centre)
         inputs = {"x": np.hstack([x, between]), "columns": int(columns)}
-        told = f"{item}, {so_many(rows, 'row')} of {columns}{f', {columns + gap} apart' * bool(gap)}"
-        return Case(told, inputs, item)
+        label = f"{item}, {so_many(rows, 'row')} of {columns}{f', {columns + gap} apart' * bool(gap)}"
+        return Case(label, inputs, item)
 
     def make_cases(self, rng):
         special = self.matrix(rng, "special", 7, rng.integers(5, 40), rng.integers(1, 9))
@@ -125,9 +125,9 @@ class FusedSoftmax(TritonTask):
         x[0, 1::2] = x[1, :] = x[2, 1:] = -np.inf
         x[3, 2], x[4, 3], x[5, 1] = np.inf, np.nan, np.nan
         x[5, 2:] = x[6] = -np.inf
-        x[6, 3] = np.nan  # the largest of what is no NaN is minus infinity, and yet a NaN is in the row
+        x[6, 3] = np.nan  # among minus infinities: a maximum that ignores NaN is minus infinity
         low = self.matrix(rng, "large", 2, rng.integers(65, 120), 5, 40.0, -900.0)
-        low.inputs["x"][1] = -3.3e38  # below whatever stands in for minus infinity past the row's end
+        low.inputs["x"][1] = -3.3e38  # below the finite numbers that masks use for minus infinity
         return [
             self.matrix(rng, "rows", 3, 1),
             self.matrix(rng, "rows", 5, 2 * rng.integers(100, 400) + 1),
@@ -140,7 +140,7 @@ class FusedSoftmax(TritonTask):
         ]
 
     def make_timed(self, rng):
-        """32 MiB in and 32 MiB out."""
+        """One case: 32 MiB read and 32 MiB written."""
         return [self.matrix(rng, "time", 8192, 1024)]
 
     def result(self, inputs):
@@ -148,7 +148,7 @@ class FusedSoftmax(TritonTask):
 
     @staticmethod
     def powers(inputs):
-        """exp(x - max), and x - max, of the rows as they are meant."""
+        """(exp(x - max), x - max) of the first `columns` numbers of each row, in float64."""
         x = inputs["x"][:, : inputs["columns"]].astype(np.float64)
         largest = x.max(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
@@ -161,8 +161,8 @@ class FusedSoftmax(TritonTask):
         return {"out": power / np.where(total == 0, 1.0, total)}
 
     def tolerance(self, inputs, expected):
-        """x - max is rounded once, which exp turns into a relative error of |x - max| u, of at most 104: what
-        is further below is 0 in float32. exp itself, the sum and the division cost a few u more.
+        """exp turns the rounding of x - max into a relative error of |x - max| u, at most 104 u: exp of less
+        than -104 is 0 in float32. exp itself, the sum and the division add a few u.
         """
         _, below = self.powers(inputs)
         reach = min(float(np.abs(below, where=np.isfinite(below), out=np.zeros_like(below)).max()), 104.0)
@@ -170,10 +170,10 @@ class FusedSoftmax(TritonTask):
         return {"out": np.where(np.isnan(limit), 0.0, limit)}
 
     def bounds(self, inputs):
-        """One read and one write; a second read is half as many sectors more.
+        """Sectors: each number is read once and written once; a second read adds half as many.
 
-        Time: a program holds its row in registers, so HBM sees what a copy moves, and the two reductions of
-        a row overlap with other rows' loads. Provisional: not yet recorded on a GPU.
+        Time: a program holds its row in registers, so HBM moves as many bytes as a copy, and the two
+        reductions of a row overlap with other rows' loads. Provisional: not yet recorded on a GPU.
         """
         fewest = 2 * once(self.result(inputs)["out"][0])
         return {
@@ -183,11 +183,11 @@ class FusedSoftmax(TritonTask):
 
 
 class Normalised(TritonTask):
-    """What layer_norm and layer_norm_backward share: rows, and what is between them."""
+    """The base of layer_norm and layer_norm_backward: their random inputs."""
 
     @staticmethod
     def matrices(rng, rows, columns, size=1.0, centre=0.0):
-        """{"x", "gamma", "beta"}: each row of x about a centre of its own."""
+        """{"x", "gamma", "beta"}, float32; each row of x is centred on +centre or -centre."""
         rows, columns = int(rows), int(columns)
         x = rng.normal(0, size, (rows, columns)) + centre * rng.choice([-1, 1], (rows, 1))
         gamma, beta = rng.uniform(0.5, 2, columns), rng.normal(0, 1, columns)
@@ -197,7 +197,7 @@ class Normalised(TritonTask):
 
 @task("ps12/layer_norm", points=10)
 class LayerNorm(Normalised):
-    """y = (x - mean) rstd gamma + beta; rstd = 1 / sqrt(var + eps) and var the mean of (x - mean)^2."""
+    """y = (x - mean) rstd gamma + beta by rows; rstd = 1 / sqrt(var + eps), var = mean((x - mean)^2)."""
 
     entry = "layer_norm"
     arguments = ("x", "gamma", "beta", "eps", "y", "mean", "rstd")
@@ -251,22 +251,22 @@ class LayerNorm(Normalised):
         return {"y": y, "mean": mean[:, 0], "rstd": rstd[:, 0]}
 
     def tolerance(self, inputs, expected):
-        """The mean is off by d, as a sum of n numbers may be. About a mean that is off by d the variance is
-        larger by d^2, and its sum of n squares is off by a share of 2 (n + 4) u; half of either goes into
-        rstd as a share, and d rstd |gamma| into y.
+        """The mean is off by d, the bound for a sum of n numbers. That adds d^2 to the variance, whose sum of
+        n squares has a relative error of 2 (n + 4) u. rstd takes over half of both; the limit allows the
+        whole. y is also off by d rstd |gamma|.
         """
         x = np.abs(inputs["x"].astype(np.float64))
         n, rstd = x.shape[1], expected["rstd"]
         d = sum_tolerance(n + 1, x.mean(axis=1))
         share = (n + 8) * 2 * UNIT + (d + UNIT * x.max(axis=1)) ** 2 * rstd**2
         gamma, beta = np.abs(inputs["gamma"]), np.abs(inputs["beta"])
-        wide = np.abs(expected["y"] - inputs["beta"])
-        off = wide * (share[:, None] + 8 * UNIT) + ((d + 2 * UNIT * x.max(axis=1)) * rstd)[:, None] * gamma
+        scaled = np.abs(expected["y"] - inputs["beta"])
+        off = scaled * (share[:, None] + 8 * UNIT) + ((d + 2 * UNIT * x.max(axis=1)) * rstd)[:, None] * gamma
         return {"y": off + 4 * UNIT * beta, "mean": d, "rstd": rstd * share}
 
     def bounds(self, inputs):
-        """For every row of x its numbers, gamma and beta are read, and y is written: four times as many
-        sectors as x has. A second read of x is one time more.
+        """For each row, x, gamma and beta are read and y is written: four times the sectors of x. A second
+        read of x makes it five times.
         """
         fewest = once(inputs["x"].shape)
         return {"once": Bound("global_memory.sectors", 4.3 * fewest, 5.0 * fewest, "sectors", 2 * fewest)}
@@ -274,14 +274,14 @@ class LayerNorm(Normalised):
 
 @task("ps12/layer_norm_backward", points=15)
 class LayerNormBackward(Normalised):
-    """The way back of layer_norm: with h = (x - mean) rstd and w = dy gamma,
-    dx = (w - h mean(h w) - mean(w)) rstd, dgamma = the sum of dy h over all rows, dbeta that of dy.
+    """The gradients of layer_norm. With h = (x - mean) rstd and w = dy gamma:
+    dx = (w - h mean(h w) - mean(w)) rstd, dgamma = sum of dy h over rows, dbeta = sum of dy over rows.
     """
 
     entry = "layer_norm_backward"
     arguments = ("x", "gamma", "mean", "rstd", "dy", "partial", "dx", "dgamma", "dbeta")
     yardstick = COPY
-    SHARE = 1 / 12  # two launches, and programs of one warp
+    SHARE = 1 / 12  # larger than for one launch: two launches, and programs of one warp
     items = (
         Item("dx", 4, title="The gradient by x"),
         Item("parameters", 4, title="The gradients by gamma and beta"),
@@ -327,11 +327,11 @@ class LayerNormBackward(Normalised):
         ]
 
     def make_timed(self, rng):
-        """32 MiB of x and as many of dy."""
+        """One case: 32 MiB of x and 32 MiB of dy."""
         return [self.rows(rng, "time", 8192, 1024)]
 
     def result(self, inputs):
-        """What is in `partial` afterwards is compared with nothing."""
+        """`partial` is scratch memory of the submission: its contents are not compared."""
         rows, columns = inputs["x"].shape
         return {
             "partial": ((2, PROGRAMS, columns), "float32"),
@@ -342,7 +342,7 @@ class LayerNormBackward(Normalised):
 
     @staticmethod
     def parts(inputs):
-        """(h, dy, w, rstd), in float64."""
+        """(h, dy, w, rstd) in float64; rstd is (rows, 1)."""
         x, gamma, mean, rstd, dy = (
             inputs[name].astype(np.float64) for name in ("x", "gamma", "mean", "rstd", "dy")
         )
@@ -350,21 +350,21 @@ class LayerNormBackward(Normalised):
 
     def reference(self, inputs):
         h, dy, w, rstd = self.parts(inputs)
-        along, level = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
+        mean_hw, mean_w = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
         return {
-            "dx": (w - h * along - level) * rstd,
+            "dx": (w - h * mean_hw - mean_w) * rstd,
             "dgamma": (dy * h).sum(axis=0),
             "dbeta": dy.sum(axis=0),
         }
 
     def tolerance(self, inputs, expected):
-        """h and w are rounded a few times; the means are sums of n products, the others of as many as there
-        are rows. Whoever takes x - mean apart adds what x and the mean are rounded by.
+        """h and w take a few roundings; the means are sums of n products, dgamma and dbeta sums over rows.
+        The larger error of x rstd - mean rstd, in place of (x - mean) rstd, is not allowed for.
         """
         h, dy, w, rstd = (np.abs(part) for part in self.parts(inputs))
         rows, n = h.shape
-        along, level = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
-        dx = sum_tolerance(n + 8, w + h * along + level) * rstd
+        mean_hw, mean_w = (h * w).mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)
+        dx = sum_tolerance(n + 8, w + h * mean_hw + mean_w) * rstd
         return {
             "dx": dx,
             "dgamma": sum_tolerance(rows + 8, (dy * h).sum(axis=0)),
@@ -372,13 +372,13 @@ class LayerNormBackward(Normalised):
         }
 
     def bounds(self, inputs):
-        """x and dy are read and dx is written: three times as many sectors as x has; `partial` is written and
-        read, half as many for 256 rows and 32 programs, gamma by each program. A launch of its own for dgamma
-        and dbeta, which reads x and dy again, takes five times as many, and one more where gamma is read for
-        every row.
+        """Sectors: x and dy are read and dx is written: three times the sectors of x. With 256 rows and 32
+        programs, writing and reading `partial` adds half the sectors of x; each program reads gamma. A second
+        launch that reads x and dy again makes it five times, and six if gamma is read for every row.
 
-        Time: a copy of x, dy and dx is the yardstick; 32 programs are few for a GPU of more than a hundred
-        multiprocessors, so full points go up to 12 times as long. Provisional: not yet recorded on a GPU.
+        Time: the yardstick copies as many bytes as x, dy and dx have. 32 programs are few for a GPU of more
+        than a hundred multiprocessors, so full points go up to 12 times the copy's time. Provisional: not yet
+        recorded on a GPU.
         """
         fewest = once(inputs["x"].shape)
         return {
@@ -391,20 +391,20 @@ class LayerNormBackward(Normalised):
 
 
 def product_sectors(m, n, k, rows=64, columns=64):
-    """Sectors of FP16 that programs read which each make rows x columns numbers of an m x n product."""
+    """Sectors of FP16 that an m x n product with sums of k terms reads in tiles of rows x columns."""
     return m * n * k * (1 / rows + 1 / columns) / 16
 
 
 @task("ps12/matmul_dot", points=20)
 class MatmulDot(TritonTask):
-    """c = a @ b, with factors in FP16 and sums in FP32."""
+    """c = a @ b, with a (m, k) and b (k, n) in FP16, sums and c in FP32."""
 
     entry = "matmul_dot"
     arguments = ("a", "b", "c")
     yardstick = ("torch.matmul", "a", "b")
     domain = {axis: Whole(upto=200) for axis in "mnk"}
     corners = 3
-    SHARE = 1 / 24  # 512 x 512 numbers in tiles of up to 128 x 256 are eight programs, of four warps
+    SHARE = 1 / 24  # 512 x 512 numbers in tiles of 128 x 256 are eight programs of four warps
     items = (
         Item("whole", 3, title="Sizes that are whole tiles"),
         Item("ragged", 6, title="Any sizes"),
@@ -428,7 +428,7 @@ class MatmulDot(TritonTask):
             self.factors(rng, "ragged", 1, 1, 1),
             self.factors(rng, "ragged", *odd),
             self.factors(rng, "ragged", 65, 129, odd[2]),  # one more than whole tiles
-            self.factors(rng, "sums", 64, 64, 2048, 4.0, 8.0),  # beyond the largest number of FP16
+            self.factors(rng, "sums", 64, 64, 2048, 4.0, 8.0),  # exceed the largest number of FP16
             self.factors(rng, "tensor", 512, 512, 32),
             self.factors(rng, "reuse", 512, 512, 64),
         ]
@@ -437,7 +437,7 @@ class MatmulDot(TritonTask):
         return self.factors(rng, "ragged", *place.values())
 
     def make_timed(self, rng):
-        """2,048 cubed: 17 GFLOP."""
+        """One case: m = n = k = 2,048, 17 GFLOP."""
         return [self.factors(rng, "time", 2048, 2048, 2048)]
 
     @staticmethod
@@ -453,18 +453,17 @@ class MatmulDot(TritonTask):
         return {"c": inputs["a"].astype(np.float64) @ inputs["b"].astype(np.float64)}
 
     def tolerance(self, inputs, expected):
-        """Products of FP16 are exact in FP32; the sum has k terms."""
+        """Products of FP16 numbers are exact in FP32; the sum has k terms."""
         a, b = (np.abs(inputs[name].astype(np.float64)) for name in "ab")
         return {"c": sum_tolerance(len(b), a @ b)}
 
     def bounds(self, inputs):
-        """Operations in FP32 and TF32: none where FP16 goes into tl.dot, all where the factors were made
-        wider before. Sectors: those of tiles of 64 x 64; 64 x 32 reads half as many more, 32 x 32 twice as
-        many.
+        """FLOP in FP32 and TF32: none if tl.dot gets FP16, all if the factors are converted before. Sectors:
+        what tiles of 64 x 64 read; tiles of 64 x 32 read 1.5 times, tiles of 32 x 32 twice as many.
 
-        Time: a plain loop over tiles with Triton's own pipelining, whose tile fits the size only roughly,
-        beside the library's choice: up to 3 times as long earns everything. On CUDA cores it would take
-        15 times as long and more. Provisional: not yet recorded on a GPU.
+        Time: full points go up to 3 times the library's time, for a plain loop over tiles with Triton's own
+        pipelining and a tile that is not tuned to the size. CUDA cores take 15 times as long and more.
+        Provisional: not yet recorded on a GPU.
         """
         m, n, k = self.sizes(inputs)
         operations, sectors = 2 * m * n * k, product_sectors(m, n, k)
@@ -480,15 +479,15 @@ class MatmulDot(TritonTask):
 
 @task("ps12/autotune", points=20)
 class Autotune(TritonTask):
-    """Two products with the same weights, each with the tile that suits its number of rows."""
+    """Two products with the same weights, each with the tile size that suits its number of rows."""
 
     entry = "tuned_products"
     arguments = ("prompt", "words", "weights", "out_prompt", "out_words")
     yardstick = ("torch.matmul", "prompt", "weights")
     domain = {axis: Whole(upto=150) for axis in ("prompt", "words", "n", "k")}
-    corners = 2  # each chooses twice from a list, and what is chosen must be right
-    SHARE = 1 / 12  # two launches, and the fewer rows the fewer programs
-    WORDS = 16  # rows of `words` in counted cases: as many as the smallest tile of tl.dot has
+    corners = 2  # few: each case tries all configurations for two shapes
+    SHARE = 1 / 12  # larger than for one launch: two launches, and few programs for few rows
+    WORDS = 16  # rows of `words` in counted and timed cases: those of tl.dot's smallest tile
     items = (
         Item("any", 5, title="Right for any sizes"),
         Item("prompt", 6, "structure", "Many rows: large tiles, which read the factors seldom"),
@@ -515,7 +514,7 @@ class Autotune(TritonTask):
         return self.products(rng, "any", *place.values())
 
     def make_timed(self, rng):
-        """4,096 rows and 16, times 2,048 x 2,048."""
+        """One case: 4,096 rows and 16 rows, times weights of 2,048 x 2,048."""
         return [self.products(rng, "time", 4096, self.WORDS, 2048, 2048)]
 
     def result(self, inputs):
@@ -527,7 +526,7 @@ class Autotune(TritonTask):
         return {f"out_{name}": inputs[name].astype(np.float64) @ weights for name in ("prompt", "words")}
 
     def tolerance(self, inputs, expected):
-        """As that of matmul_dot."""
+        """As in MatmulDot."""
         weights = np.abs(inputs["weights"].astype(np.float64))
         return {
             f"out_{name}": sum_tolerance(len(weights), np.abs(inputs[name].astype(np.float64)) @ weights)
@@ -535,14 +534,13 @@ class Autotune(TritonTask):
         }
 
     def bounds(self, inputs):
-        """Many rows: sectors as tiles of 64 x 64 read them; those of the few rows are a sixteenth of that.
-        Tiles of 32 x 32 read twice as many, tiles of 16 rows four times as many.
+        """Many rows: the sectors that tiles of 64 x 64 read for `prompt`; `words` adds up to a sixteenth.
+        Tiles of 32 x 32 read twice as many, tiles of 16 x 16 four times as many.
 
-        Few rows: operations. Tiles of 16 rows do what has to be done, tiles of 32 as much again for `words`,
-        and those of 64, which suit the other product, four times as much. Rows of `prompt` need no padding
-        here.
+        Few rows: FLOP, with padding. Tiles of 16 rows need none for `words`, tiles of 32 double its FLOP, and
+        tiles of 64, which suit `prompt`, take four times as many. `prompt` itself needs no padding here.
 
-        Time: as in matmul_dot; the second product reads the weights once more. Provisional: not yet recorded
+        Time: as in MatmulDot; the second product reads the weights once more. Provisional: not yet recorded
         on a GPU.
         """
         k, n = inputs["weights"].shape
