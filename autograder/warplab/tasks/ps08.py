@@ -424,27 +424,27 @@ class ReadReport(KernelTask):
     domain = {"rows": Whole(upto=260), "cols": Whole(upto=260)}
 
     @staticmethod
-    def till(rng, item, rows, cols):
+    def matrix(rng, item, rows, cols):
         rows, cols = int(rows), int(cols)
         x = rng.uniform(100, 9000, (rows, cols)).astype(np.float32)
         return Case(f"{item}, {rows} x {cols}", {"x": x, "rows": rows, "cols": cols}, item)
 
     def make_cases(self, rng):
-        till = functools.partial(self.till, rng)
+        matrix = functools.partial(self.matrix, rng)
         return [
-            till("right", 64, 32 * rng.integers(2, 5)),
-            till("right", 32, 32),
-            till("odd", 1, 1),
-            till("odd", 2 * rng.integers(17, 40) + 1, 2 * rng.integers(17, 40) + 1),
-            till("odd", 5, 70),
-            till("odd", 33, 31),
-            till("sectors", 104, 88),
-            till("banks", 88, 104),
-            till("single", 96, 64),
+            matrix("right", 64, 32 * rng.integers(2, 5)),
+            matrix("right", 32, 32),
+            matrix("odd", 1, 1),
+            matrix("odd", 2 * rng.integers(17, 40) + 1, 2 * rng.integers(17, 40) + 1),
+            matrix("odd", 5, 70),
+            matrix("odd", 33, 31),
+            matrix("sectors", 104, 88),
+            matrix("banks", 88, 104),
+            matrix("single", 96, 64),
         ]
 
     def at(self, rng, place):
-        return self.till(rng, "odd", place["rows"], place["cols"])
+        return self.matrix(rng, "odd", place["rows"], place["cols"])
 
     def result(self, inputs):
         return {"out": ((inputs["cols"],), "float32")}
@@ -491,23 +491,23 @@ class DaysCatch(Task):
         Item("seconds", 4, "structure", "A part is fetched while the part before is added"),
     )
     domain = {"boats": Whole(upto=33), "pace": Choice(1.0, 3.0, 0.25)}
-    TABLES = 4  # arrays of one part that fit into device memory
+    ARRAYS = 4  # arrays of one part that fit into device memory
 
     @staticmethod
-    def landed(rng, item, boats, pace=1.0):
+    def job(rng, item, boats, pace=1.0):
         boats = int(boats)
         inputs = {"x": rng.random(boats * int(rng.integers(500, 900))), "boats": boats, "pace": pace}
         told = "" if pace == 1 else f", adding {pace:g} times as long as a copy"
         return Case(f"{item}, {so_many(boats, 'boat')}{told}", inputs, item)
 
     def make_cases(self, rng):
-        landed = functools.partial(self.landed, rng)
+        job = functools.partial(self.job, rng)
         slow, fast = float(rng.integers(2, 6)), 1 / float(rng.integers(2, 6))
-        right = (landed("right", 2), landed("right", 3, fast), landed("right", rng.integers(6, 10), slow))
-        return [landed("one", 1), *right, landed("seconds", 12)]
+        right = (job("right", 2), job("right", 3, fast), job("right", rng.integers(6, 10), slow))
+        return [job("one", 1), *right, job("seconds", 12)]
 
     def at(self, rng, place):
-        return self.landed(rng, "one" if place["boats"] == 1 else "right", place["boats"], place["pace"])
+        return self.job(rng, "one" if place["boats"] == 1 else "right", place["boats"], place["pace"])
 
     def device(self, inputs):
         """A copy of n float64 takes 8 n / 25e9 s, adding them `pace` times as long, and a host call almost
@@ -517,7 +517,7 @@ class DaysCatch(Task):
         timing = DeviceTiming(bandwidth=BANDWIDTH, copy_latency=0.0, launch_overhead=1e-9, sync_overhead=1e-9)
         host = {"x": inputs["x"], "y": np.zeros(size)}
         works = {"add": Work(np.add, seconds)}
-        return VirtualDevice(timing, host, works, unread=("x",), memory=self.TABLES * 8 * size)
+        return VirtualDevice(timing, host, works, unread=("x",), memory=self.ARRAYS * 8 * size)
 
     def reference(self, inputs):
         return {"y": inputs["x"].reshape(inputs["boats"], -1).sum(axis=0)}

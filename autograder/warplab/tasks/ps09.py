@@ -14,7 +14,7 @@ from warplab.tasks.domain import PLAIN, Choice, Values, Whole
 from warplab.tasks.rubric import Case, Item, so_many
 
 UNIT = 2.0**-24  # unit roundoff of float32
-MOMENTUM, PATIENCE = 0.9, 4  # of train_step: the scale doubles after PATIENCE good steps in a row
+MOMENTUM, GROWTH_INTERVAL = 0.9, 4  # of train_step: this many good steps in a row double the scale
 
 
 @task("ps09/train_step", points=20)
@@ -52,7 +52,7 @@ class TrainStep(Task):
     corners = 8
 
     @staticmethod
-    def step(rng, item, broken=None, good=0, lr=None, scale=None, moving=1e-3, large=False, count=None):
+    def step(rng, item, broken=None, good=0, lr=None, scale=None, moment_std=1e-3, large=False, count=None):
         count = count or int(rng.integers(5, 40))
         lr = float(rng.uniform(0.02, 0.1)) if lr is None else lr
         scale = float(2.0 ** rng.integers(4, 14)) if scale is None else scale
@@ -68,7 +68,7 @@ class TrainStep(Task):
             gradient[int(rng.integers(count))] = broken
         inputs = {
             "master": rng.normal(0, 1, count).astype(np.float32),
-            "moment": rng.normal(0, moving, count).astype(np.float32),
+            "moment": rng.normal(0, moment_std, count).astype(np.float32),
             "gradient": gradient,
             "scale": scale,
             "good": good,
@@ -81,7 +81,7 @@ class TrainStep(Task):
         return [
             step("finite"),
             step("finite", good=1, scale=65536.0),
-            step("finite", moving=1.0),  # large enough to detect a learning rate rounded to float16
+            step("finite", moment_std=1.0),  # large enough to detect a learning rate rounded to float16
             step("finite", scale=65536.0, large=True),
             step("overflow", np.inf, good=2),
             step("overflow", np.nan, good=3),
@@ -105,7 +105,7 @@ class TrainStep(Task):
             moment = MOMENTUM * moment.astype(np.float64) + inputs["gradient"].astype(np.float64) / scale
             master = master.astype(np.float64) - inputs["lr"] * moment
             good += 1
-            if good == PATIENCE:
+            if good == GROWTH_INTERVAL:
                 scale, good = 2 * scale, 0
         else:
             scale, good = scale / 2, 0
@@ -221,7 +221,7 @@ class KvDecode(Task):
     corners = 8
 
     @staticmethod
-    def text(rng, item, known, tokens, width, size=1.0, only=("out",)):
+    def sequence(rng, item, known, tokens, width, size=1.0, only=("out",)):
         inputs = {"x": (size * rng.normal(size=(int(tokens), width))).astype(np.float32)}
         inputs |= {
             name: (size * rng.normal(size=(int(known), width))).astype(np.float32)
@@ -235,7 +235,7 @@ class KvDecode(Task):
         return Case(name, inputs, item, only)
 
     def make_cases(self, rng):
-        text = functools.partial(self.text, rng)
+        sequence = functools.partial(self.sequence, rng)
 
         def apart(item):
             """Two scores, near 0 and about 1.5, of positive terms only: sqrt(7) in float16 is detected."""
@@ -245,26 +245,26 @@ class KvDecode(Task):
             return Case(f"{item}, 1 token of 7 and 1 more, far apart", inputs, item, ("out",))
 
         return [
-            text("same", 0, 1, 4),
-            text("same", 0, 7, 8),
-            text("same", rng.integers(5, 12), 1, 8),
-            text("same", rng.integers(9, 20), rng.integers(2, 9), 6),
+            sequence("same", 0, 1, 4),
+            sequence("same", 0, 7, 8),
+            sequence("same", rng.integers(5, 12), 1, 8),
+            sequence("same", rng.integers(9, 20), rng.integers(2, 9), 6),
             apart("same"),
-            text("long", 0, 60, 8, 6.0),
-            text("long", 300, 5, 8, 6.0),
-            text("long", 20, 12, 8, 1.5),
+            sequence("long", 0, 60, 8, 6.0),
+            sequence("long", 300, 5, 8, 6.0),
+            sequence("long", 20, 12, 8, 1.5),
             apart("long"),
-            text("kept", rng.integers(5, 30), rng.integers(2, 9), 4, 1.0, ("keys", "values")),
-            text("kept", 0, 3, 4, 1.0, ("keys", "values")),
-            text("kept", 6, 1, 4, 1.0, ("keys", "values")),
+            sequence("kept", rng.integers(5, 30), rng.integers(2, 9), 4, 1.0, ("keys", "values")),
+            sequence("kept", 0, 3, 4, 1.0, ("keys", "values")),
+            sequence("kept", 6, 1, 4, 1.0, ("keys", "values")),
         ]
 
     def at(self, rng, place):
         """For scores below -1e9 all of a query's scores are the same power of two: exact, weights equal."""
         item, size = ("same", 1.0) if place["scores"] == PLAIN else ("long", 3.0)
         if place["scores"] != "below -1e9":
-            return self.text(rng, item, place["known"], place["new"], place["d"], size)
-        case = self.text(rng, item, place["known"], place["new"], 4)
+            return self.sequence(rng, item, place["known"], place["new"], place["d"], size)
+        case = self.sequence(rng, item, place["known"], place["new"], 4)
         one = np.eye(4, dtype=np.float32)
         case.inputs.update(wq=-one, wk=one, exact=1)
         for name in ("x", "keys"):
@@ -430,8 +430,8 @@ class Prune24(Task):
 
     def at(self, rng, place):
         """Values that may have ties in a group go to the row on draws."""
-        drawn = place["w"] not in (PLAIN, "negative")
-        item = "draws" if drawn else place["asked"]
+        tied = place["w"] not in (PLAIN, "negative")
+        item = "draws" if tied else place["asked"]
         only = ("pruned",) if item == "pruned" else ("values", "places") if item == "stored" else ()
         case = self.matrix(rng, item, place["rows"], place["n"], only=only)
         case.inputs["w"][:] = self.domain["w"].draw(rng, place["w"], case.inputs["w"].shape)
@@ -477,11 +477,11 @@ class BatchServer(Task):
     corners = 10
 
     @staticmethod
-    def desk(rng, item, count, most, patience, gap, rush=0, even=False):
+    def workload(rng, item, count, most, patience, gap, burst=0, quarters=False):
         gaps = rng.exponential(gap, int(count))
-        gaps[count // 2 : count // 2 + rush] = 0.001
+        gaps[count // 2 : count // 2 + burst] = 0.001
         arrivals = np.cumsum(gaps)
-        if even:  # multiples of 1/4 s: some requests arrive exactly when a batch starts
+        if quarters:  # multiples of 1/4 s: some requests arrive exactly when a batch starts
             arrivals = np.cumsum(rng.integers(1, 3, int(count))) / 4
         inputs = {
             "arrivals": [float(t) for t in arrivals],
@@ -490,24 +490,24 @@ class BatchServer(Task):
             "fixed": 0.05 if item == "one" else float(rng.uniform(0.03, 0.08)),
             "each": 0.01 if item == "one" else float(rng.uniform(0.005, 0.02)),
         }
-        if even:
+        if quarters:
             inputs |= {"fixed": 0.25, "each": 0.125}
         return Case(
             f"{item}, {so_many(count, 'request')}, at most {most}, patience {patience:g} s", inputs, item
         )
 
     def make_cases(self, rng):
-        desk = functools.partial(self.desk, rng)
+        workload = functools.partial(self.workload, rng)
         return [
-            desk("one", 1, 1, 0.0, 1.0),
-            desk("one", 20, 1, 0.0, 0.05),
-            desk("busy", 40, 8, 0.0, 0.01),
-            desk("busy", 60, 100, 0.02, 0.005),
-            desk("patience", 30, 4, 0.1, 0.04, rush=9),
-            desk("patience", 25, 6, 0.05, 0.03),
-            desk("patience", 20, 3, 0.5, 0.3),
-            desk("patience", 40, 5, 0.5, 0.0, even=True),
-            desk("patience", 6, 3, 0.5, 0.01),  # the last batch is exactly full
+            workload("one", 1, 1, 0.0, 1.0),
+            workload("one", 20, 1, 0.0, 0.05),
+            workload("busy", 40, 8, 0.0, 0.01),
+            workload("busy", 60, 100, 0.02, 0.005),
+            workload("patience", 30, 4, 0.1, 0.04, burst=9),
+            workload("patience", 25, 6, 0.05, 0.03),
+            workload("patience", 20, 3, 0.5, 0.3),
+            workload("patience", 40, 5, 0.5, 0.0, quarters=True),
+            workload("patience", 6, 3, 0.5, 0.01),  # the last batch is exactly full
         ]
 
     def at(self, rng, place):
@@ -515,7 +515,7 @@ class BatchServer(Task):
         most, patience = place["most"], place["patience"]
         alone = not patience and place["come"] == "apart"
         item = "patience" if not alone else "one" if most == 1 else "busy"
-        case = self.desk(rng, item, place["arrivals"], most, patience, 0.03, even=not alone)
+        case = self.workload(rng, item, place["arrivals"], most, patience, 0.03, quarters=not alone)
         if place["come"] != "apart":
             times = np.array(case.inputs["arrivals"])
             case.inputs["arrivals"] = (

@@ -374,7 +374,7 @@ class ScalingModel(Task):
     corners = 12
 
     @staticmethod
-    def cluster(rng, item, latency, compute_per_trip=None, gpus=None):
+    def cluster(rng, item, latency, compute_per_transfer=None, gpus=None):
         inputs = {
             "gpus": gpus or [2**k for k in range(int(rng.integers(4, 12)))],
             "compute": float(rng.uniform(0.05, 2)),
@@ -382,8 +382,8 @@ class ScalingModel(Task):
             "bandwidth": float(rng.uniform(1e10, 4.5e11)),
             "latency": latency,
         }
-        if compute_per_trip:
-            inputs["compute"] = compute_per_trip * inputs["gradient_bytes"] / inputs["bandwidth"]
+        if compute_per_transfer:
+            inputs["compute"] = compute_per_transfer * inputs["gradient_bytes"] / inputs["bandwidth"]
         return Case(f"{item}, up to {max(inputs['gpus'])} GPUs", inputs, item, (item,))
 
     def make_cases(self, rng):
@@ -394,8 +394,8 @@ class ScalingModel(Task):
             return [int(n) for n in rng.permutation(np.append(3 * rng.permutation(60)[:7] + 5, 1))]
 
         tie = cluster("best", 0.0, gpus=[int(n) for n in 2 ** rng.permutation(np.arange(1, 7))])
-        trip = 2.0 ** int(rng.integers(-8, -3))
-        tie.inputs.update(gradient_bytes=trip * 2.0**35, bandwidth=2.0**35, compute=2 * trip)
+        transfer = 2.0 ** int(rng.integers(-8, -3))
+        tie.inputs.update(gradient_bytes=transfer * 2.0**35, bandwidth=2.0**35, compute=2 * transfer)
         return [
             *(cluster("seconds", latency) for latency in (0.0, 1e-5)),
             cluster("seconds", 1e-4, gpus=drawn()),
@@ -415,8 +415,8 @@ class ScalingModel(Task):
         gpus = 1 + rng.permutation(60)[: place["gpus"]]
         gpus = np.sort(gpus)[::-1] if place["order"] == "falling" else gpus
         gpus = np.sort(gpus) if place["order"] == "rising" else gpus
-        trips = {"much": 9.0, "little": 1.5, "a draw": 2.0, "nearly a draw": 2 + 2.0**-20}[place["compute"]]
-        case = self.cluster(rng, place["asked"], place["latency"], trips, [int(n) for n in gpus])
+        ratio = {"much": 9.0, "little": 1.5, "a draw": 2.0, "nearly a draw": 2 + 2.0**-20}[place["compute"]]
+        case = self.cluster(rng, place["asked"], place["latency"], ratio, [int(n) for n in gpus])
         if place["compute"] == "a draw":  # powers of two, so that t(n) is exact
             counts = rng.permutation(sorted({2 ** int(n % 7) for n in gpus}))
             case.inputs.update(
@@ -467,7 +467,7 @@ class Pipeline(RanksTask):
     }
 
     @staticmethod
-    def line(rng, item, ranks, micro, only, sizes=None):
+    def pipeline(rng, item, ranks, micro, only, sizes=None):
         drawn = (8, 8) if item == "bytes" else rng.integers(2, 6, 2)
         batch, width = (int(n) for n in (sizes or drawn))
         x = [rng.normal(size=(micro, batch, width))] + [np.zeros((0, batch, width)) for _ in range(ranks - 1)]
@@ -481,20 +481,20 @@ class Pipeline(RanksTask):
         )
 
     def make_cases(self, rng):
-        line = functools.partial(self.line, rng)
+        pipeline = functools.partial(self.pipeline, rng)
         return [
-            line("right", 2, 3, "out"),
-            line("right", 4, int(rng.integers(1, 7)), "out"),
-            line("right", 1, 2, "out"),
-            line("ticks", 3, 5, "ticks"),
-            line("ticks", 4, 1, "ticks"),
-            line("bytes", 4, 8, ""),
+            pipeline("right", 2, 3, "out"),
+            pipeline("right", 4, int(rng.integers(1, 7)), "out"),
+            pipeline("right", 1, 2, "out"),
+            pipeline("ticks", 3, 5, "ticks"),
+            pipeline("ticks", 4, 1, "ticks"),
+            pipeline("bytes", 4, 8, ""),
         ]
 
     def at(self, rng, place):
         item, sizes = place["asked"], (place["batch"], place["width"])
         only = "out" if item == "right" else "ticks"
-        return self.line(rng, item, place["ranks"], place["micro"], only, sizes)
+        return self.pipeline(rng, item, place["ranks"], place["micro"], only, sizes)
 
     def world(self, inputs):
         return len(inputs["w"])
@@ -556,7 +556,7 @@ class HungRun(RanksTask):
     }
 
     @staticmethod
-    def night(rng, item, rows, batch, only="out"):
+    def epoch(rng, item, rows, batch, only="out"):
         rows, width = [int(n) for n in rows], 9 if item == "bytes" else int(rng.integers(2, 6))
         truth = rng.normal(size=width)
         x = [rng.normal(size=(n, width)) for n in rows]
@@ -572,17 +572,17 @@ class HungRun(RanksTask):
         return Case(told, inputs, item, names)
 
     def make_cases(self, rng):
-        night = functools.partial(self.night, rng)
+        epoch = functools.partial(self.epoch, rng)
         return [
-            night("equal", [6, 6], 2),
-            night("equal", [5, 5, 5], 3),
-            night("uneven", [3, 8], 2),
-            night("uneven", [4, 0, 7], 3),
-            night("uneven", rng.integers(1, 12, 3), 4),
-            night("uneven", [0, 0], 2),
-            night("errors", [6, 6, 6], 2, "errors"),
-            night("errors", [2, 5, 9], 2, "errors"),
-            night("bytes", [32, 32, 32, 32], 16, ""),
+            epoch("equal", [6, 6], 2),
+            epoch("equal", [5, 5, 5], 3),
+            epoch("uneven", [3, 8], 2),
+            epoch("uneven", [4, 0, 7], 3),
+            epoch("uneven", rng.integers(1, 12, 3), 4),
+            epoch("uneven", [0, 0], 2),
+            epoch("errors", [6, 6, 6], 2, "errors"),
+            epoch("errors", [2, 5, 9], 2, "errors"),
+            epoch("bytes", [32, 32, 32, 32], 16, ""),
         ]
 
     def fits(self, place):
@@ -592,7 +592,7 @@ class HungRun(RanksTask):
         """`rows` at the last rank, and others elsewhere."""
         rows = [*(int(n) for n in rng.integers(0, 9, place["ranks"] - 1)), place["rows"]]
         item = "errors" if place["asked"] == "errors" else "equal" if len(set(rows)) == 1 else "uneven"
-        return self.night(rng, item, rows, place["batch"], place["asked"])
+        return self.epoch(rng, item, rows, place["batch"], place["asked"])
 
     def world(self, inputs):
         return len(inputs["x"])
@@ -605,9 +605,9 @@ class HungRun(RanksTask):
             x, y = (
                 np.concatenate([part[first : first + batch] for part in inputs[name]]) for name in ("x", "y")
             )
-            wrong = x @ w - y
-            errors.append(np.mean(wrong**2))
-            w = w - inputs["lr"] * 2 * x.T @ wrong / len(y)
+            residual = x @ w - y
+            errors.append(np.mean(residual**2))
+            w = w - inputs["lr"] * 2 * x.T @ residual / len(y)
         return w, np.array(errors)
 
     def reference_of(self, rank, inputs):

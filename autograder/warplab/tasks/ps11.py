@@ -40,7 +40,7 @@ class PickGpu(Task):
     corners = 10
 
     @staticmethod
-    def shelf(rng, count):
+    def drawn(rng, count):
         return [
             {
                 "name": f"card {k}",
@@ -54,7 +54,7 @@ class PickGpu(Task):
 
     def at(self, rng, place):
         """For a tie, two cards are added, one with twice the performance and twice the price of the other."""
-        cards, stage = self.shelf(rng, place["cards"]), place["stage"]
+        cards, stage = self.drawn(rng, place["cards"]), place["stage"]
         if place["draw"] != "none" and cards:
             first = {"memory": 300 * 10**9, "bandwidth": 2.0**45, "bf16": 2.0**53, "price": 2.0}
             twin = first | {key: 2 * first[key] for key in ("bandwidth", "bf16", "price")}
@@ -72,68 +72,68 @@ class PickGpu(Task):
         )
 
     def make_cases(self, rng):
-        shelf = functools.partial(self.shelf, rng)
+        drawn = functools.partial(self.drawn, rng)
         picked = {}  # by rubric row, so that no index is the answer twice
 
-        def shop(item, stage, need, count=6, cards=None):
+        def pick(item, stage, need, count=6, cards=None):
             known = picked.setdefault(item, set())
-            inputs = {"cards": shelf(count) if cards is None else cards, "need": int(need), "stage": stage}
+            inputs = {"cards": drawn(count) if cards is None else cards, "need": int(need), "stage": stage}
             while (
                 cards is None and int(self.reference(inputs)["card"]) in self.mistaken(inputs, item) | known
             ):
-                inputs["cards"] = shelf(count)
+                inputs["cards"] = drawn(count)
             known.add(int(self.reference(inputs)["card"]))
             return Case(f"{item}, {stage}, {need / 1e9:.0f} GB", inputs, item)
 
-        (first,) = shelf(1)
+        (first,) = drawn(1)
         # The second has a ratio larger by a thousandth, and a higher price.
-        nearly = [first | {"memory": 20 * 10**9}, first | {"memory": 20 * 10**9, "price": 2 * first["price"]}]
-        nearly[1] |= {key: 2.002 * first[key] for key in ("bandwidth", "bf16")}
-        draw = [
+        close = [first | {"memory": 20 * 10**9}, first | {"memory": 20 * 10**9, "price": 2 * first["price"]}]
+        close[1] |= {key: 2.002 * first[key] for key in ("bandwidth", "bf16")}
+        tie = [
             first,
             first | {"price": first["price"] / 2, "bf16": first["bf16"] / 2},
             first | {"memory": 10**9, "bf16": 1e18},
         ]
         return [
-            *(shop("inference", "inference", need) for need in (14e9, 7e9)),
-            *(shop("training", "training", need) for need in (14e9, 7e9)),
-            shop("fits", "inference", 250e9),
-            shop("fits", "training", 120e9, 12),
-            shop("fits", "training", first["memory"], cards=draw),
-            shop("fits", "inference", 14e9, cards=nearly),
-            shop("fits", "inference", 14e9, cards=[]),
-            shop(
+            *(pick("inference", "inference", need) for need in (14e9, 7e9)),
+            *(pick("training", "training", need) for need in (14e9, 7e9)),
+            pick("fits", "inference", 250e9),
+            pick("fits", "training", 120e9, 12),
+            pick("fits", "training", first["memory"], cards=tie),
+            pick("fits", "inference", 14e9, cards=close),
+            pick("fits", "inference", 14e9, cards=[]),
+            pick(
                 "fits",
                 "training",
                 first["memory"],
-                cards=[draw[2], first | {"bf16": first["bf16"] / 4}, first],
+                cards=[tie[2], first | {"bf16": first["bf16"] / 4}, first],
             ),
         ]
 
     @staticmethod
     def mistaken(inputs, item):
         """The cards that common mistakes pick; a case whose answer is one of them would not detect these."""
-        cards, scarce, other = (
+        cards, limiting, other = (
             inputs["cards"],
             *(("bandwidth", "bf16") if inputs["stage"] == "inference" else ("bf16", "bandwidth")),
         )
         fitting = [n for n, card in enumerate(cards) if card["memory"] >= inputs["need"]]
         cheapest = min(fitting, key=lambda n: cards[n]["price"], default=None)
         if item == "fits":
-            return {cheapest, max(range(len(cards)), key=lambda n: cards[n][scarce] / cards[n]["price"])}
+            return {cheapest, max(range(len(cards)), key=lambda n: cards[n][limiting] / cards[n]["price"])}
         return {
             cheapest,
-            max(fitting, key=lambda n: cards[n][scarce]),
+            max(fitting, key=lambda n: cards[n][limiting]),
             max(fitting, key=lambda n: cards[n][other] / cards[n]["price"]),
         }
 
     def reference(self, inputs):
-        scarce = {"inference": "bandwidth", "training": "bf16"}[inputs["stage"]]
+        limiting = {"inference": "bandwidth", "training": "bf16"}[inputs["stage"]]
         fitting = [n for n, card in enumerate(inputs["cards"]) if card["memory"] >= inputs["need"]]
         best = max(
             fitting,
             key=lambda n: (
-                inputs["cards"][n][scarce] / inputs["cards"][n]["price"],
+                inputs["cards"][n][limiting] / inputs["cards"][n]["price"],
                 -inputs["cards"][n]["price"],
             ),
             default=-1,
@@ -211,8 +211,8 @@ class CostPerToken(Task):
         """Compute-bound if the batch is large and its caches are small: see make_cases."""
         batch, cache = place["batch"], place["cache"]
         only = place["asked"]
-        short = batch > 9000 and cache < 10**6
-        item = "dollars" if only == "dollars" else "one" if batch == 1 else "compute" if short else "batch"
+        compute = batch > 9000 and cache < 10**6
+        item = "dollars" if only == "dollars" else "one" if batch == 1 else "compute" if compute else "batch"
         case = self.served(rng, item, batch, only, cache)
         case.inputs["number"] = place["number"]
         return case
@@ -421,7 +421,7 @@ class Autoscale(Task):
     corners = 10
 
     @staticmethod
-    def day(item, loads, target=10.0, least=1, most=100, window=1):
+    def scaled_case(item, loads, target=10.0, least=1, most=100, window=1):
         """A case; `loads` are given for a target of 10 and scaled to `target`."""
         inputs = {
             "loads": [float(load) * target / 10 for load in loads],
@@ -433,7 +433,7 @@ class Autoscale(Task):
         return Case(f"{item}, {so_many(len(inputs['loads']), 'tick')}, window {window}", inputs, item)
 
     def make_cases(self, rng):
-        day = self.day
+        scaled_case = self.scaled_case
 
         def for_replicas(*counts):
             """Loads for which these numbers of replicas are wanted, outside the tolerance, which is tested in
@@ -447,28 +447,28 @@ class Autoscale(Task):
         few = int(rng.integers(4, 10))
         steady = 10 * int(rng.integers(4, 10))  # the load of steady / 10 replicas
         return [
-            day("up", for_replicas(*rising)),
-            day("up", [5, 55, 300, 410], target=40),
-            day("tolerance", [100, 104, 109, 96, 91, 100, 112, 109, 88]),
-            day("down", [200, 150, 100, 60, 30, 10, 5, 5], window=3),
-            day(
+            scaled_case("up", for_replicas(*rising)),
+            scaled_case("up", [5, 55, 300, 410], target=40),
+            scaled_case("tolerance", [100, 104, 109, 96, 91, 100, 112, 109, 88]),
+            scaled_case("down", [200, 150, 100, 60, 30, 10, 5, 5], window=3),
+            scaled_case(
                 "down", for_replicas(40, 27, 16, 50, 31, 12, 8, 4, 2, 1, 23, 9, 5, 3, 1), target=2.5, window=6
             ),
-            day(
+            scaled_case(
                 "limits",
                 for_replicas(30, 50, 15, 9, 4, 2, 1, 1, 3, 60, 10, 1, 1, 1),
                 least=4,
                 most=22,
                 window=4,
             ),
-            day("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
+            scaled_case("limits", [0, 0, 1000, 0, 0, 0], least=2, most=7, window=2),
             # The first number of replicas is `least`, so that the first load is within the tolerance.
-            day("tolerance", [10.6 * few, 15 * few], least=few, most=20),
-            day("tolerance", [50, *rng.integers(46, 55, 12)]),
-            day("tolerance", [400, 439.8, 360.2, 440.2]),  # just within a tenth, and just beyond it
+            scaled_case("tolerance", [10.6 * few, 15 * few], least=few, most=20),
+            scaled_case("tolerance", [50, *rng.integers(46, 55, 12)]),
+            scaled_case("tolerance", [400, 439.8, 360.2, 440.2]),  # just within a tenth, and just beyond it
             # A tick within the tolerance counts in the window, too, with the present number.
-            day("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
-            day("tolerance", [steady, steady + 1, steady / 2], window=3),
+            scaled_case("tolerance", [steady, steady / 2, steady, steady / 2, steady / 2], window=3),
+            scaled_case("tolerance", [steady, steady + 1, steady / 2], window=3),
         ]
 
     def at(self, rng, place):

@@ -40,10 +40,10 @@ _one_at_a_time = threading.Lock()  # submissions are graded in threads; the engi
 
 
 @functools.cache
-def compiled_version(version, shapes):
-    """The compiled Kernel of a shown kernel's name or of a Version. shapes: each array's number of axes."""
+def compiled_version(version, ndims):
+    """The compiled Kernel of a shown kernel's name or of a Version. ndims: each array's number of axes."""
     if type(version) is str:
-        types = [["float32", axes, "array"] for axes in shapes]
+        types = [["float32", ndim, "array"] for ndim in ndims]
         return compiled(getattr(machine_made, version), version, types, engine_target())
     return compiled(cuda_kernel(version.source, "k"), "k", [], engine_target())
 
@@ -53,7 +53,7 @@ class Audit(Task):
 
     shown        the kernel's name in machine_made; `truth` is its verdict
     wrong, right other kernels for the same job, machine_made.Versions
-    doubt        the wrong Version that every row requires the witness to break; None: the shown kernel
+    must_break   the wrong Version that every row requires the witness to break; None: the shown kernel
     witness      names of the arrays that the submission returns, in order
     grid         (size, threads) -> blocks of the shown kernel; 0: the case's `blocks`, or 4
     limits(inputs) -> {array: [(least, most), ...]}: the sizes allowed, one interval per axis
@@ -70,7 +70,7 @@ class Audit(Task):
     items = ROWS
     wrong: tuple[machine_made.Version, ...] = ()
     right: tuple[machine_made.Version, ...] = ()
-    doubt = None
+    must_break = None
     witness = ("x",)
     magnitude = 1000.0
     sizes = (64, 128, 256)
@@ -107,10 +107,10 @@ class Audit(Task):
         return cases
 
     def case(self, item, place, number=0):
-        told = ", ".join(f"{value} {name}" for name, value in place.items())
+        settings = ", ".join(f"{value} {name}" for name, value in place.items())
         inputs = {"threads": 64} | place | {"kernel": number}
         which = f", kernel {number + 1}" if item in ("others", "spares") else ""
-        return Case(f"{item}, {told}{which}", inputs, item)
+        return Case(f"{item}, {settings}{which}", inputs, item)
 
     def at(self, rng, place):
         case = self.case("verdict", place)
@@ -126,19 +126,19 @@ class Audit(Task):
         """Why the row of this case is lost, in one sentence; None if it is not."""
         if outcome is None or outcome.error or outcome.modified:
             return super().wrong_result(case, outcome)
-        told = {}
+        answers = {}
         for name, kind in self.returns.items():
             if name not in outcome.outputs:
                 return f"`{name}` did not come back"
             try:
-                told[name] = as_array(outcome.outputs[name], kind)
+                answers[name] = as_array(outcome.outputs[name], kind)
             except NotPlain as problem:
                 return f"`{name}`: {problem}"
-        witness = {name: told[name] for name in self.witness}
+        witness = {name: answers[name] for name in self.witness}
         needed = self.unfit(case.inputs, witness) or self.unbroken(case.inputs, witness)
         if needed and case.item != self.items[0].key:  # the first row gives this reason
             return f"{ONLY_RIGHT}{needed}"
-        return needed or self.unshown(case, told, witness)
+        return needed or self.unshown(case, answers, witness)
 
     def unfit(self, inputs, witness):
         """How a witness exceeds the limits in the job's statement, in one sentence; None if it does not."""
@@ -159,10 +159,10 @@ class Audit(Task):
 
     def unbroken(self, inputs, witness):
         """Why a witness gets no points in any row: the kernel that it must break passes; None if it fails."""
-        first = self.shown if self.doubt is None else self.doubt
+        first = self.shown if self.must_break is None else self.must_break
         return None if self.broken(first, inputs, witness) else self.survives(first)
 
-    def unshown(self, case, told, witness):
+    def unshown(self, case, answers, witness):
         """Why the row is lost although the witness meets the conditions of all rows; None if it is not."""
         inputs = case.inputs
         if case.item == "others":
@@ -172,15 +172,15 @@ class Audit(Task):
             version = self.right[inputs["kernel"]]
             fault = self.broken(version, inputs, witness)
             return f"a right kernel, which {version.told}, fails on your witness: {fault}" if fault else None
-        if case.item == "verdict" and told["verdict"].tolist() != self.truth:
+        if case.item == "verdict" and answers["verdict"].tolist() != self.truth:
             return "your witness is good, and the verdict is another one"
-        if case.item == "worst" and told["worst"].tolist() != self.worst_of(inputs):
-            return f"your witness is good, and the worst case is another one than {told['worst'].tolist()}"
+        if case.item == "worst" and answers["worst"].tolist() != self.worst_of(inputs):
+            return f"your witness is good, and the worst case is another one than {answers['worst'].tolist()}"
         return None
 
     def survives(self, version):
-        who = "the kernel above" if type(version) is str else f"a wrong kernel, which {version.told},"
-        return f"{who} comes through your witness: its numbers are right, and the sanitizer finds nothing"
+        name = "the kernel above" if type(version) is str else f"a wrong kernel, which {version.told},"
+        return f"{name} comes through your witness: its numbers are right, and the sanitizer finds nothing"
 
     def broken(self, version, inputs, witness):
         """How a kernel fails on a witness, in one sentence; "" if it does not."""
@@ -189,9 +189,9 @@ class Audit(Task):
     def failure(self, outcome, witness):
         if outcome.error:
             return outcome.error.partition("\n")[0]
-        raced = [found["text"] for found in outcome.findings if found["text"]]
-        if raced:
-            return raced[0]
+        messages = [found["text"] for found in outcome.findings if found["text"]]
+        if messages:
+            return messages[0]
         want, tolerance = self.job(witness)
         return difference("out", outcome.outputs["out"], want, tolerance) or ""
 
@@ -202,10 +202,10 @@ class Audit(Task):
 
     def order(self, version, threads, blocks, witness):
         buffers, size = self.buffers(witness), len(next(iter(witness.values())))
-        shapes = tuple(
+        ndims = tuple(
             buffer.ndim if type(buffer) is np.ndarray else len(buffer.shape) for buffer in buffers.values()
         )
-        kernel = compiled_version(version, shapes)
+        kernel = compiled_version(version, ndims)
         arguments = tuple(buffers)
         grid = (self if type(version) is str else version).grid(size, threads)
         if type(version) is not str:
@@ -315,7 +315,7 @@ class Variance(Audit):
     )
     shown, truth = "variance", RIGHT
     wrong, right = machine_made.WRONG_VARIANCES, machine_made.RIGHT_VARIANCES
-    doubt = machine_made.WRONG_VARIANCES[0]
+    must_break = machine_made.WRONG_VARIANCES[0]
     SPREAD = 2000
 
     def limits(self, inputs):
@@ -341,9 +341,9 @@ class Variance(Audit):
     def buffers(self, witness):
         return witness | {"out": Empty((len(witness["x"]),), "float32")}
 
-    def unshown(self, case, told, witness):
+    def unshown(self, case, answers, witness):
         fault = self.broken(self.shown, case.inputs, witness)
-        return f"the kernel above fails: {fault}" if fault else super().unshown(case, told, witness)
+        return f"the kernel above fails: {fault}" if fault else super().unshown(case, answers, witness)
 
     def job(self, witness):
         want = witness["x"].astype(np.float64).var(axis=1)
@@ -388,8 +388,8 @@ class Smooth(Audit):
         return f"{mine:,.0f} sectors, the plain kernel {other:,.0f}" if mine >= self.FACTOR * other else ""
 
     def survives(self, version):
-        who = "the kernel above" if type(version) is str else f"a kernel that {version.told}"
-        return f"{who} moves less than {self.FACTOR} times the sectors of the plain kernel on your witness"
+        name = "the kernel above" if type(version) is str else f"a kernel that {version.told}"
+        return f"{name} moves less than {self.FACTOR} times the sectors of the plain kernel on your witness"
 
 
 @task("ps14/energy", points=16)

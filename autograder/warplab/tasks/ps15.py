@@ -95,11 +95,11 @@ class SmoothInCluster(KernelTask):
         n, r = inputs["n"], inputs["r"]
         clusters = n // (CLUSTER * BLOCK)
         sectors = n / 8 + (clusters - 1) * 2 * -(-r // 8)
-        across = clusters * (CLUSTER - 1) * 2 * r * 4
+        exchanged = clusters * (CLUSTER - 1) * 2 * r * 4
         counter = " + ".join(f"distributed_{kind}.bytes" for kind in ("load", "store", "atomic"))
         return {
             "sectors": Bound("global_read.sectors", 1.1 * sectors, 1.6 * sectors, "sectors read"),
-            "neighbours": Bound(counter, 1.1 * across, 3 * across, "bytes of other blocks", across),
+            "neighbours": Bound(counter, 1.1 * exchanged, 3 * exchanged, "bytes of other blocks", exchanged),
         }
 
 
