@@ -199,7 +199,7 @@ def test_lines_of_several_launches_are_added_up():
         ("shuffle in kernel k, cell:4: the mask of thread (0, 0, 0)", "it is not there"),
         ("uninitialised read in kernel k", "Which thread should have filled"),
         ("barrier divergence in kernel k", "wait at one barrier"),
-        ("`device.launch` asks for a grid of (0,); each", "Work out grid and block"),
+        ("`device.launch` asks for a grid of (0,); dimension x", "Work out grid and block"),
         ("device.empty was called 257 times", "in every round of a loop"),
         ("device.launch passes device arrays and numbers to a kernel, nothing else", "Which one is None"),
         ("AttributeError: 'Handle' object has no attribute 'sum' (line 4)", "Who should touch"),
@@ -241,7 +241,7 @@ def test_lines_of_several_launches_are_added_up():
         ("ZeroDivisionError: division by zero", "does the docstring allow it"),
         ("KeyError: 'vocab' (line 3", "What is each name in it"),
         ("a device array cannot be indexed on the host: pass", "Who should touch"),
-        ("CommError: what rank 1 sent is 8 numbers", "of which dtype"),
+        ("CommError: recv from rank 1: 8 numbers", "of which dtype"),
         ("VirtualDeviceError: device.empty takes a positive", "in use at the same time"),
         (
             "VirtualDeviceError: copy 1 in stream 1 and launch 1 in stream 2 are in no order",

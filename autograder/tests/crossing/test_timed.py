@@ -75,7 +75,7 @@ def test_a_time_in_which_the_inputs_cannot_be_read_is_refused():
     """x and y are 8 MiB: at 3.35 TB/s 2.5 us."""
     cases = sets()
     assert TASK.must_read(cases[0].inputs) == 2 * 4 * N
-    with pytest.raises(Refused, match="1.0 us are too few to read 8,388,608 bytes"):
+    with pytest.raises(Refused, match="1.0 us is too short to read 8,388,608 bytes"):
         measured(cases, student(cases, seconds=1e-6)[0])
 
 

@@ -117,7 +117,7 @@ def test_strides_are_those_of_a_tensor():
         (("sums[(1,)](x,", "device.launch(sums, 1, 32, x,"), "got an unexpected keyword"),
         (
             ("sums[(1,)](x, out, x.shape[0], BLOCK=512, num_warps=4)", "device.launch(sums, 1, 32, x, out)"),
-            "is launched in Triton's way",
+            "launch a Triton kernel as `kernel[grid](x, BLOCK=1024)`",
         ),
         (("num_warps=4", "num_warps=64"), "Required: 2048, Hardware limit: 1024"),
         (("tl.sum(total, 0)", "tl.sum(total, 1)"), "Triton refuses this line"),

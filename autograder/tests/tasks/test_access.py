@@ -280,7 +280,7 @@ def test_an_executor_that_forges_a_record_is_lost(monkeypatch):
     steps = NotebookStep("answer", "cell", source=source), NotebookStep("test", "task", task=task.name)
     run = run_all(list(steps), cases, Unsafe(), Limits())
     assert run.status == "crashed" and all(
-        "the record of an access: Expected `int`" in outcome.error for outcome in run.outcomes[task.name]
+        "access from the executor is malformed" in outcome.error for outcome in run.outcomes[task.name]
     )
     lines = scoring.judge(task, cases[task.name], run.outcomes[task.name]).lines
     assert all(line.points == 0 and not line.access for line in lines)

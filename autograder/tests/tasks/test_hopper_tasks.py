@@ -45,4 +45,4 @@ def test_a_kernel_of_numba_gets_no_tensor_map():
         out[cuda.grid(1)] = tiles[0]
 
     told = report_on("ps15/row_energy", row_energy).lines[0].reason
-    assert "row_energy gets a tensor map, which CUDA C++ alone takes: warplab.cuda_kernel" in told
+    assert "row_energy gets a tensor map, which only CUDA C++ takes: warplab.cuda_kernel" in told

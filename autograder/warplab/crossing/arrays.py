@@ -35,7 +35,7 @@ def as_array(value, kind):
     if array is None:
         raise NotPlain(f"got {named(value)}, expected an array of {kind}: np.array(..., np.{kind}) makes one")
     if array.dtype != np.dtype(kind):
-        raise NotPlain(f"dtype is {array.dtype}, expected {kind}: convert it, as .astype(np.{kind}) does")
+        raise NotPlain(f"dtype is {array.dtype}, expected {kind}: use astype(np.{kind}) or to(torch.{kind})")
     return _copy(array)
 
 
@@ -47,9 +47,10 @@ def _array_or_none(value):
     if type(value) is not np.ndarray:
         return None
     if value.dtype.hasobject or value.dtype.kind not in "biuf":
-        raise NotPlain(f"the array has dtype {value.dtype}; only arrays of numbers can be graded")
+        raise NotPlain(f"the array has dtype {value.dtype}; only booleans, integers and floats are graded")
     if value.size > MAX_ELEMENTS:
-        raise NotPlain(f"the array has {value.size:,} elements, the limit is {MAX_ELEMENTS:,}")
+        limit = f"the limit is {MAX_ELEMENTS:,}: return only what the task asks for"
+        raise NotPlain(f"the array has {value.size:,} elements, {limit}")
     return value
 
 
@@ -58,15 +59,15 @@ def _numbers(value, kind):
     dtype, wanted = (np.int64, "whole numbers") if whole else (np.float64, "numbers")
     if type(value) is np.ndarray:
         if value.dtype.kind not in ("iu" if whole else "iuf"):
-            raise NotPlain(f"dtype is {value.dtype}, expected {wanted}")
+            raise NotPlain(f"dtype is {value.dtype}, expected {wanted}: use .astype(np.{dtype.__name__})")
         return _copy(value).astype(dtype)
     plain = _walk(value, WHOLE if whole else WHOLE | REAL, kind, MAX_DEPTH, [MAX_ELEMENTS])
     try:
         return np.array(plain, dtype=dtype)
     except OverflowError:
-        raise NotPlain("a number does not fit in 64 bits") from None
+        raise NotPlain(f"a number does not fit in 64 bits ({dtype.__name__}): print the largest") from None
     except ValueError:
-        raise NotPlain("the inner lists have different lengths") from None
+        raise NotPlain("the inner lists have different lengths: make all as long as the first") from None
 
 
 def _walk(value, allowed, kind, depth, budget):
@@ -76,11 +77,11 @@ def _walk(value, allowed, kind, depth, budget):
     """
     if type(value) in (list, tuple):
         if depth == 0:
-            raise NotPlain(f"lists are nested more than {MAX_DEPTH} deep")
+            raise NotPlain(f"lists are nested more than {MAX_DEPTH} levels deep: does a list contain itself?")
         return [_walk(inner, allowed, kind, depth - 1, budget) for inner in value]
     budget[0] -= 1
     if budget[0] < 0:
-        raise NotPlain(f"more than {MAX_ELEMENTS:,} numbers came back")
+        raise NotPlain(f"there are more than {MAX_ELEMENTS:,} numbers: return only what the task asks for")
     if type(value) is np.ndarray:
         raise NotPlain("got several arrays in a list or a tuple, expected one: np.stack(...) joins them")
     if type(value) not in allowed:

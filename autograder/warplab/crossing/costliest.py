@@ -146,11 +146,11 @@ def checked_access(data, arrays):
     """
     if not data:
         return {}
-    told = validated(data, AccessRecord, "the record of an access")
+    told = validated(data, AccessRecord, "the record of an access from the executor")
     if told.array not in ("", *arrays):
-        raise Refused("the record of an access has a name that is none")
+        raise Refused(f"the record of an access names {told.array[:40]!r}, which is no array of this case")
     if len(told.lanes) != len(told.offsets) or told.lanes != sorted(set(told.lanes)):
-        raise Refused("the record of an access has lanes that no warp has")
+        raise Refused("the record of an access must have its lanes in rising order, with one offset for each")
     return data
 
 

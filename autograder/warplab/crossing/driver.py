@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
+from warplab.crossing.arrays import named
 from warplab.crossing.explain import Refused
 from warplab.crossing.kernel import compiled, target_of, type_of
 from warplab.crossing.orders import (
@@ -132,7 +133,7 @@ class Recorder:
         """
         grid, block, shared = checked_plan((grid, block, shared), "device.launch", self.target.limits)
         if is_triton_kernel(kernel):
-            raise Refused("a Triton kernel is launched in Triton's way: `kernel[grid](x, ..., BLOCK=1024)`")
+            raise Refused("launch a Triton kernel as `kernel[grid](x, BLOCK=1024)`, not by device.launch")
         packed, types = _packed(arguments, "device.launch")
         own = getattr(getattr(kernel, "py_func", None), "__name__", "the kernel")
         name = getattr(kernel, "name", None) or own
@@ -151,7 +152,7 @@ class Recorder:
         """The number of the kernel with this key; a new one is compiled by make()."""
         if key not in self._known:
             if len(self.kernels) >= MAX_KERNELS:
-                raise Refused(f"more than {MAX_KERNELS} different kernels were launched")
+                raise Refused(f"more than {MAX_KERNELS} kernels were compiled: does a loop make new ones?")
             done = make()
             # holding the kernel keeps its id from being used again
             self._known[key] = (len(self.kernels), kernel)
@@ -180,9 +181,7 @@ def _packed(arguments, who):
 
 def _name(handle):
     if type(handle) is not Handle:
-        raise Refused(
-            f"a device array from device.empty or an argument is needed here, got a {type(handle).__name__}"
-        )
+        raise Refused(f"expected a device array (an argument, or from device.empty), got {named(handle)}")
     return handle.name
 
 
@@ -211,9 +210,9 @@ def answer(question, names, entry, plan, call):
 
 def finish(task, case, answer, host):
     """The Order that replays the recording. Raises Refused for an invalid recording."""
-    told = validated(answer, Recording, "what came back is not a recording")
-    if sum(buffer.nbytes for buffer in told.buffers.values()) > MAX_BUFFER_BYTES:
-        raise Refused(f"the recording allocates more than {MAX_BUFFER_BYTES >> 20} MiB")
+    told = validated(answer, Recording, "the recording of device calls from the student's process")
+    if (total := sum(buffer.nbytes for buffer in told.buffers.values())) > MAX_BUFFER_BYTES:
+        raise Refused(f"the recording allocates {total:,} bytes, the limit is {MAX_BUFFER_BYTES >> 20} MiB")
     target = target_of(task, case)
     outputs, inputs = judges_buffers(task, case)
     buffers = inputs | outputs | told.buffers

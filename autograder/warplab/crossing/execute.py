@@ -64,11 +64,12 @@ def execute(order):
     except (Refused, Endless) as error:
         return Outcome(error=explain(error))
     except PTXSyntaxError as error:
-        return Outcome(error=f"the kernel's PTX cannot be read: {str(error)[:300]}")
+        return Outcome(error=f"the kernel's PTX cannot be parsed: {str(error)[:300]}")
     except MemoryError:
-        return Outcome(error="the kernel needs more memory than the executor has")
+        return Outcome(error="the executor is out of memory: use fewer threads or smaller arrays")
     except Exception as error:  # noqa: BLE001 - handmade PTX may make the engine raise anything
-        return Outcome(error=f"the engine could not run this PTX: {type(error).__name__}: {str(error)[:300]}")
+        what = f"{type(error).__name__}: {str(error)[:300]}"
+        return Outcome(error=f"the engine cannot run this PTX; tell your instructor: {what}")
     finally:
         memory.release()
 
@@ -143,7 +144,10 @@ class Memory:
         }
         uncounted = {*UNCOUNTED} - ({"mbarrier"} if order.mbarriers else set())
         if unseen := used & uncounted if order.counts else ():
-            raise Refused(f"this row counts what threads do with memory, and no counter sees {min(unseen)}")
+            instead = "use the arrays that are passed, shared memory and barriers"
+            raise Refused(
+                f"this row counts memory, and no counter sees {min(unseen)} in {kernel.name}: {instead}"
+            )
         values = parameters(kernel, program, [self.located(value) for value in step.arguments])
         context = LaunchContext(Target.of(order.arch), observers, replicas=kernel.abi == "triton")
         with warnings.catch_warnings():
@@ -152,7 +156,7 @@ class Memory:
         self.findings += [found for found in findings.of_machine(machine) if found not in self.findings]
         raised = program.globals.get(f"{kernel.entry}__errcode__")  # of numba's @cuda.jit(debug=True)
         if raised is not None and raised.data.any():
-            raise Refused(f"kernel {kernel.name} raised an exception")
+            raise Refused(f"kernel {kernel.name} raised an exception: see its `raise`, `assert` and `/`")
         return machine
 
     def costliest(self):
@@ -198,7 +202,7 @@ def parameters(kernel, program, arguments):
     declared = program.function.params
     if kernel.abi in ("numba", "mlir"):
         if any(type(argument) is bytes for argument in arguments):
-            raise Refused(f"{kernel.name} gets a tensor map, which CUDA C++ alone takes: warplab.cuda_kernel")
+            raise Refused(f"{kernel.name} gets a tensor map, which only CUDA C++ takes: warplab.cuda_kernel")
         described = numba_array if kernel.abi == "numba" else memref
         values = [word for argument in arguments for word in _numba_words(argument, described)]
     else:
@@ -209,9 +213,9 @@ def parameters(kernel, program, arguments):
         values = [_c_word(argument, param, kernel.name) for argument, param in pairs]
     sizes, wanted = [len(value) for value in values], [param.size for param in declared]
     if sizes != wanted:
-        have = f"{len(sizes)} values of {sum(sizes)} bytes"
-        want = f"and the PTX declares {len(wanted)} of {sum(wanted)} bytes"
-        raise Refused(f"the arguments of {kernel.name} do not fit its parameters: {have}, {want}")
+        have = f"this task passes {kernel.name} {len(sizes)} parameters of {sum(sizes)} bytes in all"
+        want = f"its PTX declares {len(wanted)} of {sum(wanted)} bytes"
+        raise Refused(f"{have}, and {want}: compare their number and types with the task's")
     return values
 
 
@@ -229,7 +233,6 @@ def _c_word(argument, param, kernel):
     if type(first) is not str:
         return word(first)
     if param.type not in NUMBERS:
-        raise Refused(
-            f"{kernel} declares its parameter {param.name} as {param.type}, and this task passes a number"
-        )
+        what = f"{kernel} declares its parameter {param.name} as .{param.type}"
+        raise Refused(f"{what}, and this task passes a number there: use a type such as int or float")
     return c_number(param.type, second, param.name, kernel).tobytes()

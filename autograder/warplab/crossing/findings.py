@@ -46,7 +46,7 @@ class LineRecord(Struct, array_like=True, forbid_unknown_fields=True):
 
     def __post_init__(self):
         if self.threads > 32 * self.warps:
-            raise ValueError("a warp has 32 threads")
+            raise ValueError("more than 32 thread instructions for each warp instruction")
 
 
 class EngineRecord(Struct, forbid_unknown_fields=True):
@@ -89,7 +89,5 @@ def _act(act):
 
 def checked_findings(data):
     """`data` as a tuple, if it is a list of valid records. Raises Refused for anything else."""
-    validated(
-        data, Annotated[list[EngineRecord], Meta(max_length=MOST)], "what the engine found is no short list"
-    )
+    validated(data, Annotated[list[EngineRecord], Meta(max_length=MOST)], "the findings from the executor")
     return tuple(data)

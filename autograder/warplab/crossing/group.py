@@ -24,13 +24,13 @@ from warplab.crossing.router import REDUCTIONS, CommError
 
 NAME = "router"
 UNSUPPORTED = {
-    "alltoall": "all_to_all",
-    "all_to_all_single": "all_to_all_single",
-    "gather": "gather",
-    "scatter": "scatter",
-    "reduce": "reduce",
-    "reduce_scatter": "reduce_scatter, of lists; use reduce_scatter_single",
-    "recv_anysource": "receiving from any rank; say which: dist.recv(tensor, src=...)",
+    "alltoall": "all_to_all; use isend and recv",
+    "all_to_all_single": "all_to_all_single; use isend and recv",
+    "gather": "gather; use all_gather, or send and recv",
+    "scatter": "scatter; use broadcast, or send and recv",
+    "reduce": "reduce; use all_reduce, or send and recv",
+    "reduce_scatter": "reduce_scatter of lists; use reduce_scatter_single",
+    "recv_anysource": "recv from any rank; name one: dist.recv(tensor, src=...)",
     "new_group": "new_group: all ranks are one group",
 }
 _opening = threading.Lock()
@@ -132,7 +132,7 @@ class RouterGroup(dist.ProcessGroup):
 
     def recv(self, tensors, frm, tag):
         tensor = _valid("recv", tensors[0])
-        into = _filler(f"what rank {frm} sent", tensor)
+        into = _filler(f"recv from rank {frm}", tensor)
         what = f"irecv from rank {frm}"
         memory = self._claim_memory(what, tensor, filled=True)
         return self._post(what, "recv", None, into, memory, peer=frm, tag=tag)
@@ -147,8 +147,8 @@ class RouterGroup(dist.ProcessGroup):
             start, stop, is_filled, _ = other.memory or (0, 0, False, None)
             if (filled or is_filled) and first < stop and start < end:
                 raise CommError(
-                    f"{what} has the same tensor as {other.what}, which is still on its way: "
-                    "call its wait() first, or take another tensor (`torch.empty_like` makes one)"
+                    f"{what} uses memory of the tensor of {other.what}, which has not completed: "
+                    "call its wait() first, or use another tensor (`torch.empty_like` makes one)"
                 )
         return first, end, filled, tensor
 
@@ -168,8 +168,7 @@ class RouterGroup(dist.ProcessGroup):
         tensor, parts = _valid("all_gather", inputs[0]), [_valid("all_gather", part) for part in outputs[0]]
         if len(parts) != self.size():
             raise CommError(
-                f"all_gather fills a list with a tensor for each of {self.size()} ranks, "
-                f"and this list has {len(parts)}"
+                f"all_gather needs {self.size()} tensors, one for each rank, and got {len(parts)}"
             )
         fillers = [_filler(f"all_gather of rank {rank}", part) for rank, part in enumerate(parts)]
 
@@ -196,7 +195,7 @@ class RouterGroup(dist.ProcessGroup):
 
 def _unsupported(text):
     def method(self, *_, **__):
-        raise CommError(f"the router of these ranks does not carry {text}")
+        raise CommError(f"not available between ranks: {text}")
 
     return method
 
@@ -210,7 +209,7 @@ def _operation(opts):
     if not known:
         names = ", ".join(map(str.upper, REDUCTIONS))
         raise CommError(
-            f"the router of these ranks knows the reductions {names}; it does not know {opts.reduceOp}"
+            f"not available between ranks: the reduction {opts.reduceOp.op.name}; use one of {names}"
         )
     return known[0]
 
@@ -218,9 +217,7 @@ def _operation(opts):
 def _valid(what, tensor):
     """The tensor, detached. Raises CommError unless it is contiguous and on the CPU."""
     if tensor.device.type != "cpu":
-        raise CommError(
-            f"{what}: the ranks of this task have CPUs only, and the tensor is on {tensor.device}"
-        )
+        raise CommError(f"{what}: ranks have only CPUs, and the tensor is on {tensor.device}: use .cpu()")
     if not tensor.is_contiguous():
         raise CommError(
             f"{what}: the tensor of shape {tuple(tensor.shape)} is not contiguous; take tensor.contiguous()"
@@ -233,7 +230,7 @@ def _flat(tensor):
     try:
         return as_array(tensor.reshape(-1), _dtype(tensor))
     except (NotPlain, TypeError) as problem:
-        raise CommError(f"a tensor of {_dtype(tensor)} does not cross: {problem}") from None
+        raise CommError(f"a tensor of {_dtype(tensor)} cannot be sent: {problem}; convert it first") from None
 
 
 def _filler(what, tensor):
@@ -241,8 +238,8 @@ def _filler(what, tensor):
 
     def fill(array):
         if array.size != tensor.numel() or array.dtype.name != _dtype(tensor):
-            has = f"the tensor for it has room for {tensor.numel():,} of {_dtype(tensor)}"
-            raise CommError(f"{what} is {array.size:,} numbers of {array.dtype}, and {has}")
+            has = f"the tensor for them has {tensor.numel():,} of {_dtype(tensor)}: make both equal"
+            raise CommError(f"{what}: {array.size:,} numbers of {array.dtype} arrived, and {has}")
         tensor.copy_(torch.from_numpy(array).reshape(tensor.shape))
 
     return fill

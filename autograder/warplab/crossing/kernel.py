@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from warplab.crossing import arrays
 from warplab.crossing.explain import Refused, stub_message
 from warplab.crossing.orders import Kernel, LaunchStep, MapOf, Order, judges_buffers
 from warplab.crossing.plan import checked_plan
@@ -112,7 +113,7 @@ def compiled(entry, name, passed, target, arguments=()):
 def check_kernel(entry, name):
     """Raise Refused unless `entry` is a launchable @cuda.jit kernel."""
     if not (is_dispatcher(entry) or mlir_hook.is_dispatcher(entry)):
-        what = "None" if entry is None else f"a {type(entry).__name__}"
+        what = arrays.named(entry)
         raise Refused(f"`{name}` must be a kernel, and it is {what}: put @cuda.jit above `def {name}(...)`")
     if entry.targetoptions.get("device"):
         raise Refused(f"`{name}` is a device function; a kernel has @cuda.jit without device=True")
@@ -120,7 +121,7 @@ def check_kernel(entry, name):
 
 def finish(task, case, answer, host):
     """The Order for the executor. Raises Refused unless the answer is a compiled kernel with a valid plan."""
-    told = validated(answer, CompiledKernel, "what came back is not a compiled kernel")
+    told = validated(answer, CompiledKernel, "the compiled kernel from the student's process")
     target = target_of(task, case)
     shape = told.shape if task.plan_entry else task.plan(case.inputs)
     grid, block, shared = checked_plan(shape, task.plan_entry or task.entry, target.limits)

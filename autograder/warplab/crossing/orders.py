@@ -63,7 +63,7 @@ class Empty(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self):
         if len(self.shape) > 8 or min(self.shape, default=0) < 0:
-            raise Refused(f"a shape is a list of up to 8 whole numbers, got {str(list(self.shape))[:80]}")
+            raise Refused(f"a shape has up to 8 whole numbers from 0 on, got {str(list(self.shape))[:80]}")
         if self.dtype not in DTYPES:
             known = ", ".join(DTYPES)
             raise Refused(f"device arrays of {self.dtype[:40]} cannot be allocated; the dtypes are {known}")
@@ -188,7 +188,7 @@ def check_steps(steps, kernels, buffers, limits):
     for step in steps:
         if type(step) is LaunchStep:
             if step.kernel >= kernels:
-                raise Refused(f"a launch names kernel {step.kernel} of {kernels}")
+                raise Refused(f"a launch names kernel {step.kernel}, and {kernels} were recorded")
             checked_plan((step.grid, step.block, step.shared), "launch", limits)
             given = [one.array if type(one) is MapOf else one for one in step.arguments]
             names = [name for name in given if type(name) is str]
@@ -196,11 +196,11 @@ def check_steps(steps, kernels, buffers, limits):
             names = [step.target, step.source] if type(step) is CopyStep else [step.target]
         for name in names:
             if name not in buffers:
-                raise Refused(f"there is no device array {name[:40]!r}")
+                raise Refused(f"a step names the device array {name[:40]!r}, which does not exist")
         if type(step) is CopyStep:
             want, have = (describe(buffers[name]) for name in names)
             if have != want:
-                raise Refused(f"a copy needs two arrays of one shape and dtype, got {have} to {want}")
+                raise Refused(f"device.copy needs two arrays of one shape and dtype, got {have} to {want}")
 
 
 def describe(buffer):

@@ -2,7 +2,7 @@
 
 import math
 
-from warplab.crossing.arrays import NotPlain, as_array
+from warplab.crossing.arrays import NotPlain, as_array, named
 from warplab.crossing.explain import Refused
 
 MAX_LAUNCH = 1 << 26  # threads of one launch: minutes on one core
@@ -15,20 +15,22 @@ def checked_plan(value, name, limits):
     what a block gets without opting in to more. Raises Refused.
     """
     if type(value) not in (tuple, list) or len(value) not in (2, 3):
-        raise Refused(f"`{name}` must return (grid, block) or (grid, block, shared_bytes)")
+        got = f"{len(value)} values" if type(value) in (tuple, list) else named(value)
+        raise Refused(f"`{name}` must return (grid, block) or (grid, block, shared_bytes), got {got}")
     grid = _dimensions(value[0], "grid", limits.max_grid_dim, name)
     block = _dimensions(value[1], "block", limits.max_block_dim, name)
     threads = math.prod(block)
     shared, total = 0, threads * math.prod(grid)
     if len(value) == 3:
-        shared = _whole(value[2], f"`{name}` must return shared_bytes as a whole number")
+        shared = _whole(value[2], f"`{name}` needs whole numbers in shared_bytes")
     for asked, least, most, what in (
         (threads, 1, limits.max_threads_per_block, "threads a block"),
         (shared, 0, limits.max_static_shared, "bytes of shared memory"),
         (total, 1, MAX_LAUNCH, "threads in all"),
     ):
         if not least <= asked <= most:
-            raise Refused(f"`{name}` asks for {asked:,} {what}, the limit is {most:,}")
+            limit = most if asked > most else least
+            raise Refused(f"`{name}` asks for {asked:,} {what}, the limit is {limit:,}")
     return grid, block, shared
 
 
@@ -37,10 +39,10 @@ def _dimensions(value, what, limits, name):
     if not 1 <= len(sizes) <= 3:
         raise Refused(f"`{name}` asks for a {what} with {len(sizes)} dimensions; it has one to three")
     sizes = tuple(_whole(size, f"`{name}` needs whole numbers in the {what}") for size in sizes)
-    for size, limit in zip(sizes, limits, strict=False):
+    for axis, size, limit in zip("xyz", sizes, limits, strict=False):
         if not 1 <= size <= limit:
             raise Refused(
-                f"`{name}` asks for a {what} of {sizes}; each of its numbers lies between 1 and {limit:,}"
+                f"`{name}` asks for a {what} of {sizes}; dimension {axis} must lie between 1 and {limit:,}"
             )
     return sizes
 

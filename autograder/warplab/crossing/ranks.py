@@ -118,7 +118,7 @@ def merged(answers, hub):
         raise Refused(hub.failed)
     outputs, changed = {}, []
     for rank, data in sorted(answers.items()):
-        told = validated(data, Result, f"what rank {rank} sent back is not a result")
+        told = validated(data, Result, f"the result of rank {rank}")
         outputs |= {result_name(name, rank): value for name, value in told.outputs.items()}
         changed += told.modified
     return {"outputs": outputs, "modified": changed}

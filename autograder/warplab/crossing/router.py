@@ -114,11 +114,11 @@ class Router:
     def _take(self, rank, message):
         posts = message.get("posts") if type(message) is dict else None
         if type(posts) is not list or any(type(post) is not dict for post in posts):
-            raise CommError("a message is a list of posts, and what to wait for")
+            raise CommError("a message to the router must be a dict with a list of dicts under `posts`")
         if rank in self.waiting:
             raise CommError(
-                f"rank {rank} speaks while it waits for {self.waiting[rank].whom}: "
-                "one thread a rank, and each its own group"
+                f"rank {rank} sent a message while it waits for {self.waiting[rank].whom}: "
+                "use one thread in each rank, and only that rank's own group"
             )
         self.messages += 1 + len(posts)
         if self.messages > MAX_MESSAGES:
@@ -130,7 +130,9 @@ class Router:
         if number is None:
             return {}
         if type(number) is not int or not 0 <= number < len(mine):
-            raise CommError(f"rank {rank} has no message number {str(number)[:20]} to wait for")
+            raise CommError(
+                f"rank {rank} waits for message {str(number)[:20]} of the {len(mine)} that it posted"
+            )
         if "test" in message and not mine[number].barrier:
             return {"done": mine[number].done}
         self.waiting[rank] = mine[number]
@@ -143,7 +145,7 @@ class Router:
         elif type(op) is str and op in COLLECTIVES:
             self._join(rank, op, post)
         else:
-            raise CommError("a message is a send, a recv, or a collective that the router knows")
+            raise CommError(f"a message must be one of send, recv, {', '.join(COLLECTIVES)}")
 
     def _point_to_point(self, rank, op, post):
         peer, tag = post.get("peer"), post.get("tag")
@@ -151,7 +153,7 @@ class Router:
         if type(peer) is not int or not 0 <= peer < self.size or peer == rank:
             raise CommError(f"rank {rank} cannot {word} rank {str(peer)[:20]}: {self._others()}")
         if type(tag) is not int or not 0 <= tag < MAX_TAG:
-            raise CommError(f"a tag is a whole number from 0 on, not {str(tag)[:20]}")
+            raise CommError(f"a tag must be a whole number from 0 to {MAX_TAG - 1:,}, got {str(tag)[:20]}")
         if op == "send":
             new, key = Post(f"rank {peer} to receive", self._array(post)), (rank, peer, tag)
             mine, theirs = self.sends, self.receives
@@ -183,13 +185,13 @@ class Router:
 
     def _join(self, rank, op, post):
         if self.rule and op != "barrier":
-            raise CommError(f"{op} is closed here: {self.rule}")
+            raise CommError(f"{op} is not allowed: {self.rule}")
         options = {name: post.get(name) for name in COLLECTIVES[op]}
         root, reduce = options.get("root", 0), options.get("reduce", "sum")
         if type(root) is not int or not 0 <= root < self.size:
-            raise CommError(f"there is no rank {str(root)[:20]}: the ranks are 0 to {self.size - 1}")
+            raise CommError(f"{op} cannot start at rank {str(root)[:20]}: the ranks are 0 to {self.size - 1}")
         if type(reduce) is not str or reduce not in REDUCTIONS:
-            raise CommError(f"{op} knows the operations {', '.join(REDUCTIONS)}, not {str(reduce)[:20]}")
+            raise CommError(f"{op} knows the reductions {', '.join(REDUCTIONS)}, got {str(reduce)[:20]}")
         array = None if op == "barrier" else self._array(post, self.size if op == "all_gather" else 1)
         if array is not None:
             self._check_collective(op, options, array)
@@ -212,7 +214,7 @@ class Router:
             post.array, post.done = None, True
         if len(set(texts)) > 1:
             told = "; ".join(f"rank {rank} calls {text}" for rank, text in enumerate(texts))
-            raise CommError(f"the ranks do not call the same collective: {told}")
+            raise CommError(f"all ranks must call the same collective, with equal sizes and dtypes: {told}")
         if op == "barrier":
             return
         self.collectives += 1
@@ -225,21 +227,20 @@ class Router:
     def _check_collective(self, op, options, array):
         """Raise CommError if this collective cannot be done with this array."""
         if op == "reduce_scatter" and array.size % self.size:
-            raise CommError(
-                f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces"
-            )
+            what = f"reduce_scatter of {array.size:,} numbers cannot give {self.size} ranks equal pieces"
+            raise CommError(f"{what}: pad them to a multiple of {self.size}")
         if options.get("reduce") == "avg" and array.dtype.kind != "f":
-            raise CommError(f"an average of {array.dtype} is no {array.dtype}: take the sum")
+            raise CommError(f"{op} cannot average {array.dtype}: take the sum, or send a floating dtype")
 
     def _array(self, post, times=1):
         """The array of a post. Raises CommError unless it is flat and `times` copies of it fit the limits."""
         array = post.get("array")
         if type(array) is not np.ndarray or array.ndim != 1:
-            raise CommError("a message brings a flat array")
+            raise CommError("the array of a message must be one-dimensional")
         nbytes = array.nbytes * times
         if nbytes > MAX_MESSAGE_BYTES or self.waiting_bytes + nbytes > MAX_WAITING_BYTES:
-            limits = f"{MAX_MESSAGE_BYTES >> 20} MiB a message, {MAX_WAITING_BYTES >> 20} MiB under way"
-            raise CommError(f"{nbytes:,} bytes are too many: {limits}")
+            limits = f"{MAX_MESSAGE_BYTES >> 20} MiB a message or {MAX_WAITING_BYTES >> 20} MiB under way"
+            raise CommError(f"{nbytes:,} bytes exceed the limit of {limits}: send less, or wait earlier")
         self.waiting_bytes += array.nbytes
         return array
 
@@ -249,7 +250,7 @@ class Router:
 
     def _others(self):
         others = f"the ranks are 0 to {self.size - 1}, and a rank sends nothing to itself"
-        return others if self.size > 1 else "it is alone"
+        return others if self.size > 1 else "there is no other rank"
 
     def _settle(self):
         replies = []

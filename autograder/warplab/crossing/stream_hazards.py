@@ -73,7 +73,7 @@ class StreamHazards:
         return self.host.get(stream, 0) >= number
 
     def _check(self, access, other, known):
-        self._work(1, "parts of one array at once")
+        self._work(1, "accesses to parts of one array")
         overlap = access.start < other.stop and other.start < access.stop
         if not known and overlap and (access.writes or other.writes):
             raise VirtualDeviceError(
@@ -108,7 +108,7 @@ class StreamHazards:
             self._work(len(clock), "streams")
             self.host = latest(self.host, clock)
         for array, accesses in self.open.items():
-            self._work(len(accesses), "parts of arrays")
+            self._work(len(accesses), "accesses to parts of arrays")
             self.open[array] = [access for access in accesses if not access.before(self.host)]
 
     def _joined(self, stream, clock):
@@ -120,7 +120,7 @@ class StreamHazards:
         self.compared += amount
         if self.compared > MAX_COMPARED:
             raise VirtualDeviceError(
-                f"too many {what} are under way at once: synchronize before, or use fewer"
+                f"too many {what} are under way at once to compare: synchronize earlier, or use fewer"
             )
 
 

@@ -203,8 +203,8 @@ def measure(task, cases, student, yardstick, bandwidth, elapsed):
         read = task.must_read(cases[number].inputs)
         if below_floor(seconds, read, bandwidth):
             raise Refused(
-                f"{seconds * 1e6:.1f} us are too few to read {read:,} bytes "
-                f"at this device's {bandwidth / 1e12:.2f} TB/s"
+                f"a run of {seconds * 1e6:.1f} us is too short to read {read:,} bytes "
+                f"at this device's {bandwidth / 1e12:.2f} TB/s: the kernel must read all of its input"
             )
         return seconds, clock
 

@@ -22,23 +22,22 @@ class Result(msgspec.Struct):
 def validated(data, form, what) -> Any:
     """Validate untrusted plain data with arrays in it, and convert it to `form`. Raises Refused.
 
-    what: the beginning of the error. A class in `form` must have a field without a default, or msgspec would
-    accept an array as an empty mapping; where it expects a dict it asks an array for keys (AttributeError).
+    what: the data and its source, for the error. A class in `form` must have a field without a default, or
+    msgspec would accept an array as an empty mapping; for a dict it asks an array for keys (AttributeError).
     """
     try:
         return msgspec.convert(data, form)
     except (msgspec.ValidationError, AttributeError) as problem:
-        raise Refused(f"{what}: {problem}") from None
+        raise Refused(f"{what} is malformed: {problem}") from None
 
 
 def result_of(answer):
     """An answer as a Result. Raises Refused unless it is one, of at most MAX_RESULT_BYTES."""
-    told = validated(answer, Result, "what came back is not a result")
+    told = validated(answer, Result, "the result from the student's process")
     nbytes = sum(value.nbytes for value in told.outputs.values())
     if nbytes > MAX_RESULT_BYTES:
-        raise Refused(
-            f"{nbytes:,} bytes came back; the results of one case have at most {MAX_RESULT_BYTES >> 20} MiB"
-        )
+        limit = f"the limit is {MAX_RESULT_BYTES >> 20} MiB: return only what the task asks for"
+        raise Refused(f"the results of this case have {nbytes:,} bytes, {limit}")
     return told
 
 
@@ -58,7 +57,7 @@ def plain_copy(value):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"a {type(value).__name__} does not cross; use numbers, texts, lists, dicts and arrays")
+    raise TypeError(f"{named(value)} is no plain data; use numbers, strings, lists, dicts and arrays")
 
 
 def negated(data):

@@ -130,9 +130,9 @@ class VirtualDevice:
     def call(self, message):
         """Handle a message, such as {"op": "launch", "work": "work"}. Returns {"error": text} if refused."""
         if type(message) is not dict or type(message.get("op")) is not str:
-            return {"error": "a message is a JSON object with an `op`"}
+            return {"error": "a message to the device must be a JSON object with an `op`"}
         if not all(map(_is_plain, message.values())):
-            return {"error": f"{message['op'][:40]} takes numbers, names and what this device gave you"}
+            return {"error": f"{message['op'][:40]} takes numbers, names, and what this device has returned"}
         handler = getattr(self, f"_do_{message['op']}", None)
         if handler is None:
             return {"error": f"the device does not know the operation {message['op'][:40]!r}"}
@@ -140,7 +140,7 @@ class VirtualDevice:
             return {"error": f"more than {MAX_CALLS:,} calls: does a loop never end?"}
         if self.capturing is not None and message["op"] in NOT_CAPTURED:
             why = "nothing runs until it is replayed; call end_capture() first"
-            return {"error": f"{message['op']} while a graph is captured: {why}"}
+            return {"error": f"{message['op']} is not possible while a graph is captured: {why}"}
         start = self.now
         try:
             return handler(message)
@@ -177,19 +177,18 @@ class VirtualDevice:
         name, stream = message.get("work"), self._stream(message)
         if not self.works:
             if name != "work":
-                raise VirtualDeviceError(
-                    f"launch takes the `work` that you were given, got {str(name)[:40]!r}"
-                )
+                raise VirtualDeviceError(f"launch takes your argument `work`, got {str(name)[:40]!r}")
             return self._put(_Operation("launch", stream, name=name))
         work = self.works.get(name) if type(name) is str else None
         if work is None:
-            raise VirtualDeviceError(f"there is no work {str(name)[:40]!r}; there is {', '.join(self.works)}")
+            raise VirtualDeviceError(f"there is no work {str(name)[:40]!r}; use {', '.join(self.works)}")
         spans = message.get("arrays")
         if type(spans) is not list or not 1 < len(spans) <= 8:
-            raise VirtualDeviceError("launch takes the work, the array to fill and the arrays to read")
+            raise VirtualDeviceError("launch takes the work, the array to fill, and 1 to 7 arrays to read")
         target, *sources = (self._span(span, "device") for span in spans)
         if any(source[2] - source[1] != target[2] - target[1] for source in sources):
-            raise VirtualDeviceError("the arrays of a launch must have one length")
+            lengths = ", ".join(f"{stop - start:,}" for _, start, stop in (target, *sources))
+            raise VirtualDeviceError(f"the arrays of a launch must have one length, got {lengths}")
         try:
             work.compute(*(np.zeros(1) for _ in sources))
         except (TypeError, ValueError):
@@ -202,11 +201,10 @@ class VirtualDevice:
         ways = {("device", "host"): "in", ("host", "device"): "out"}
         way = ways.get((self.places[target[0]], self.places[source[0]]))
         if way is None:
-            raise VirtualDeviceError("a copy goes from host to device or from device to host")
+            raise VirtualDeviceError("a copy is from host to device or from device to host, not within one")
         if target[2] - target[1] != source[2] - source[1]:
-            raise VirtualDeviceError(
-                f"a copy of {source[2] - source[1]:,} elements to {target[2] - target[1]:,}"
-            )
+            sizes = f"{source[2] - source[1]:,} elements to {target[2] - target[1]:,}"
+            raise VirtualDeviceError(f"a copy of {sizes}: make both equally long")
         return self._put(_Operation(way, self._stream(message), -1, target, (source,)))
 
     def _do_record(self, message):
@@ -248,9 +246,8 @@ class VirtualDevice:
     def _do_host(self, message):
         name = message.get("name")
         if type(name) is not str or name not in self.names:
-            raise VirtualDeviceError(
-                f"there is no host array {str(name)[:40]!r}; there is {', '.join(self.names) or 'none'}"
-            )
+            known = ", ".join(self.names) or "none"
+            raise VirtualDeviceError(f"there is no host array {str(name)[:40]!r}; this device has {known}")
         self.counts["others"] += 1
         return {"array": self.names[name], "size": self.arrays[self.names[name]].size}
 
@@ -258,8 +255,8 @@ class VirtualDevice:
         size = message.get("size")
         if type(size) is not int or size < 1 or self.bytes + 8 * size > self.memory:
             raise VirtualDeviceError(
-                f"device.empty takes a positive number of elements, {self.memory // 8:,} in all on this "
-                f"device, got {str(size)[:40]} with {self.bytes // 8:,} in use: use an array again"
+                f"device.empty takes a positive number of elements, got {str(size)[:40]}; this device holds "
+                f"{self.memory // 8:,} in all, and {self.bytes // 8:,} are in use: use an array again"
             )
         self.counts["others"] += 1
         self.bytes += 8 * size
@@ -310,7 +307,7 @@ class VirtualDevice:
 
     def _do_end_capture(self, message):
         if self.capturing is None:
-            raise VirtualDeviceError("end_capture() without capture()")
+            raise VirtualDeviceError("end_capture() needs a capture() before it")
         self.graphs.append(self.capturing)
         self.capturing = None
         self.counts["others"] += 1
@@ -340,7 +337,7 @@ class VirtualDevice:
             self.hazards.waited(item.event, stream)
         elif self.elements > MAX_ELEMENTS:
             raise VirtualDeviceError(
-                f"more than {MAX_ELEMENTS:,} elements copied or computed: smaller pieces, or fewer"
+                f"more than {MAX_ELEMENTS:,} elements were copied or computed: does a loop never end?"
             )
         else:
             if target:
@@ -419,7 +416,7 @@ class VirtualDevice:
 
     def _time_of(self, event):
         if self.events[event] is None:
-            raise VirtualDeviceError("the event was captured in a graph that has not been replayed")
+            raise VirtualDeviceError("the event was captured in a graph that was not replayed: replay it")
         return self.events[event]
 
     def _span(self, value, place=None):
@@ -428,11 +425,10 @@ class VirtualDevice:
             raise VirtualDeviceError("an array from device.host() or device.empty() is needed here")
         index, start, stop = value
         if not 0 <= index < len(self.arrays) or not 0 <= start < stop <= self.arrays[index].size:
-            raise VirtualDeviceError(f"elements {start:,} to {stop:,} lie outside the array, or are none")
+            raise VirtualDeviceError(f"elements {start:,} to {stop:,} are none, or lie outside the array")
         if place and self.places[index] != place:
-            raise VirtualDeviceError(
-                f"an array on the {place} is needed here, and this one is on the {self.places[index]}"
-            )
+            has = f"this one is on the {self.places[index]}: device.copy goes from one to the other"
+            raise VirtualDeviceError(f"an array on the {place} is needed here, and {has}")
         return index, start, stop
 
 

@@ -36,7 +36,7 @@ def question(task, case):
 
 def second(task, case, answer):
     """The question of the second half (backward), for a process that has not seen the first."""
-    told = validated(answer, Forward, "what came back is no forward")
+    told = validated(answer, Forward, "the result of forward")
     shapes = {name: list(np.shape(case.inputs[name])) for name in task.arguments}
     upstream = case.inputs[UPSTREAM].copy()
     return {"kept": [list(one) for one in told.kept], "shapes": shapes, UPSTREAM: upstream}
@@ -47,7 +47,8 @@ def answer(question, names, entry, plan, call):
     import torch
 
     if not (isinstance(entry, type) and issubclass(entry, torch.autograd.Function)):
-        raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {named(entry)}")
+        need = f"write `class {names[0]}(torch.autograd.Function)`"
+        raise Refused(f"`{names[0]}` must be a torch.autograd.Function, and it is {named(entry)}: {need}")
     with torch.no_grad():  # as autograd calls forward and backward
         half = _backward if "kept" in question else _forward
         return half(torch, entry, question)
@@ -139,7 +140,7 @@ def finish(task, case, answers, host):
     are not inputs of forward.
     """
     first, last = answers
-    told = validated(first, Forward, "what came back is no forward")
+    told = validated(first, Forward, "the result of forward")
     gradients = result_of(last).outputs
     outputs = result_of({"outputs": told.outputs}).outputs
     outputs |= {name: array for name, array in gradients.items() if name not in outputs}
