@@ -101,14 +101,18 @@ def run(
         machine.observers = [unwritten, races, *machine.observers, *unset]
         machine.run()
         if traced and kind is not None:
-            values_mattered = races.values_mattered or bool(machine.sync_warnings)
-            kind.keep(
-                checks_hold=not (values_mattered or repeats.depend_on_values(program, unwritten.deciders))
-            )
+            mattered = races.values_mattered or bool(machine.sync_warnings)
+            kind.keep(checks_hold=not (mattered or repeats.depend_on_values(program, unwritten.deciders)))
     finally:
         for region in regions:
             space.remove(region)
     machine.conflicts = races.conflicts
+    _warn(program, machine, unset)
+    return machine
+
+
+def _warn(program: Program, machine: Machine, unset: list[UnsetConstants]) -> None:
+    """Issue the warnings of a finished launch, each at its line of the kernel."""
     for c in machine.conflicts:
         warnings.warn_explicit(str(c), GlobalConflict, c.file or program.name, c.line, registry=_warned)
     for text, file, line in machine.sync_warnings.values():
@@ -116,7 +120,6 @@ def run(
     for constants in unset:
         for text, file, line in constants.texts(program):
             warnings.warn_explicit(text, UnsetConstant, file, line, registry=_warned)
-    return machine
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,6 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
     A guarded instruction becomes a block of its own after a branch by which the lanes with a false guard skip
     it.
     """
-
     blocks = [BasicBlock(0)]
     labels: dict[str, int] = {}
     jumps: list[tuple[BasicBlock, str]] = []
@@ -83,24 +82,17 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
 
     current = blocks[0]
     for item in fn.body:
-        if isinstance(item, str):
-            if current.instrs or current.end != "fall":
-                current = new()
-            labels[item] = current.index
-            continue
-        if current.end != "fall":
+        if current.end != "fall" or isinstance(item, str) and current.instrs:
             current = new()
-        if item.opcode == "bra":
+        if isinstance(item, str):
+            labels[item] = current.index
+        elif item.opcode == "bra":
             current.end = "branch" if item.guard else "jump"
             current.branch = item
             target = item.operands[0]
             jumps.append((current, target.name if isinstance(target, Sym) else str(target)))
         elif item.guard is not None:
-            unless = Reg(item.guard.name, not item.guard.negated)
-            skip = replace(
-                item, opcode="bra", mods=(), operands=(), guard=unless, text=f"(guard of) {item.text}"
-            )
-            current.end, current.branch = "branch", skip
+            current.end, current.branch = "branch", _skip(item, item.guard)
             head = current
             put(new(), replace(item, guard=None))
             current = new()
@@ -118,6 +110,12 @@ def split(fn: Function, table: EffectsByOpcode) -> list[BasicBlock]:
             blocks[index].routine = label.removeprefix(ROUTINE)
     _describe(blocks, table)
     return blocks
+
+
+def _skip(instr: Instr, guard: Reg) -> Instr:
+    """The branch by which the lanes whose ``guard`` is false skip an instruction."""
+    unless, text = Reg(guard.name, not guard.negated), f"(guard of) {instr.text}"
+    return replace(instr, opcode="bra", mods=(), operands=(), guard=unless, text=text)
 
 
 def _end_at(instr: Instr, table: EffectsByOpcode) -> str:

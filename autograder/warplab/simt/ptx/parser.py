@@ -419,10 +419,7 @@ def _body(text: str, fn: Function) -> None:
             home = home or place[0]
             if part[5]:
                 called_from[place] = tuple(map(int, part.group(5, 6, 7)))
-            seen = set()
-            while place[0] != home and place in called_from and place not in seen:
-                seen.add(place)
-                place = called_from[place]
+            place = _call_in(home, place, called_from)
             if place[1]:  # line 0 is compiler-made code: it belongs to the line before it
                 file, line = place[:2]
     if rest := text[end:].strip():
@@ -430,6 +427,19 @@ def _body(text: str, fn: Function) -> None:
     labels = [item for item in fn.body if isinstance(item, str)]
     if len({*labels}) < len(labels):
         _tell_labels_apart(fn, paths)
+
+
+def _call_in(home: int, place: tuple, called_from: dict[tuple, tuple]) -> tuple:
+    """The place in file ``home`` from which the code at ``place`` was called, before it was inlined.
+
+    A place is (file, line, column). ``called_from``: the known calls; where they do not lead to ``home``, the
+    outermost one. A ``place`` in ``home`` is returned as it is.
+    """
+    seen = set()
+    while place[0] != home and place in called_from and place not in seen:
+        seen.add(place)
+        place = called_from[place]
+    return place
 
 
 def _tell_labels_apart(fn: Function, paths: dict[int, tuple[int, ...]]) -> None:
