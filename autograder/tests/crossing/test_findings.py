@@ -244,7 +244,7 @@ def test_lines_of_several_launches_are_added_up():
         ("CommError: recv from rank 1: 8 numbers", "of which dtype"),
         ("VirtualDeviceError: device.empty takes a positive", "in use at the same time"),
         (
-            "VirtualDeviceError: copy 1 in stream 1 and launch 1 in stream 2 are in no order",
+            "VirtualDeviceError: copy 1 in stream 1 and launch 1 in stream 2 are not ordered",
             "Two operations",
         ),
         (

@@ -181,7 +181,7 @@ def test_streams_without_events_are_refused_where_they_share_an_array():
         run_in(device, device.stream(), device.stream(), device.stream())
     assert "copy 1 (device array 1 [0:1000] from x[0:1000]) in stream 1" in str(refused.value)
     assert "launch 1 (device array 2 [0:1000] from device array 1 [0:1000]) in stream 2" in str(refused.value)
-    assert "are in no order, and the first writes what the second reads, elements 0 to 1,000" in str(
+    assert "are not ordered, and the first writes what the second reads, elements 0 to 1,000" in str(
         refused.value
     )
 

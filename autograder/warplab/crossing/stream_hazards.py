@@ -78,9 +78,9 @@ class StreamHazards:
         if not known and overlap and (access.writes or other.writes):
             raise VirtualDeviceError(
                 f"{other.operation} in stream {other.stream} and {access.operation} in stream "
-                f"{access.stream} are in no order, and {shared(other, access)}, elements "
-                f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of it: put both "
-                "into one stream, let one wait for an event of the other, or give each an array of its own"
+                f"{access.stream} are not ordered, and {shared(other, access)}, elements "
+                f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of the array: put "
+                "both into one stream, let one wait for an event of the other, or give each an array of its own"
             )
 
     def recorded(self, event, stream):
