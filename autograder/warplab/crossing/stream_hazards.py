@@ -80,7 +80,7 @@ class StreamHazards:
                 f"{other.operation} in stream {other.stream} and {access.operation} in stream "
                 f"{access.stream} are not ordered, and {shared(other, access)}, elements "
                 f"{max(access.start, other.start):,} to {min(access.stop, other.stop):,} of the array: put "
-                "both into one stream, let one wait for an event of the other, or give each an array of its own"
+                "both into one stream, let one wait for an event of the other, or give each its own array"
             )
 
     def recorded(self, event, stream):
