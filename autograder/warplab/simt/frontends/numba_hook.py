@@ -66,8 +66,8 @@ from warplab.simt.frontends.torch_hook import (
     tensor_of,
 )
 
-MANY_OBJECTS = 200_000  # objects left by some fifty compilations, after which garbage is collected
 SHARED = 3  # the number of NVVM's address space for shared memory
+OPERATORS = "_operator", "builtins"  # the modules of what numba types as an operator
 
 
 def is_dispatcher(value) -> bool:
@@ -262,6 +262,7 @@ def ask_for_line_information() -> None:
         return plain(context, builder, shape, dtype, symbol_name, addrspace, *args, **kwargs)
 
     _watch_compilations()
+    _keep_types_of_operators()
 
 
 def _line_of(place) -> str:
@@ -278,10 +279,9 @@ def _watch_compilations() -> None:
     """Switch garbage collection off while a kernel is compiled, and note the source line in errors.
 
     A compilation makes so many objects that several full collections would run, though reference counts free
-    nearly all of them. The rest is moved to the oldest generation, and collected after some fifty
-    compilations. The line is noted for errors of numba that do not name it; IPython shows it (``show``).
+    nearly all of them. The line is noted for errors of numba that do not name it; IPython shows it (`show`).
     """
-    running, left, found_enabled, lock = 0, 0, False, threading.Lock()
+    running, found_enabled, lock = 0, False, threading.Lock()
     place = "", 0  # the last line in type inference; numba itself knows the line in code generation
 
     @replacing(numba_errors.WarningsFixer, "catch_warnings")
@@ -294,7 +294,7 @@ def _watch_compilations() -> None:
 
     @contextlib.contextmanager
     def no_collection():
-        nonlocal running, left, found_enabled
+        nonlocal running, found_enabled
         with lock:
             found_enabled = gc.isenabled() if not running else found_enabled
             running += 1
@@ -305,13 +305,6 @@ def _watch_compilations() -> None:
             with lock:
                 running -= 1
                 if found_enabled and not running:
-                    left += gc.get_count()[0]
-                    if left > MANY_OBJECTS:
-                        left = 0
-                        gc.collect()
-                    elif not gc.get_freeze_count():  # else unfreeze would unfreeze another's objects
-                        gc.freeze()
-                        gc.unfreeze()
                     gc.enable()
 
     @replacing(numba_dispatcher._Kernel, "__init__")
@@ -328,6 +321,30 @@ def _watch_compilations() -> None:
             vars(error).update(warplab_place=noted, warplab_kernel=py_func)
             show(error, does_not_compile)
             raise
+
+
+def _keep_types_of_operators() -> None:
+    """Keep the signature of an operator on numbers and arrays, a sixth of the time of a compilation.
+
+    Each round of type inference asks for that of every ``a[i] + b[i]``, and numba tries all overloads again.
+    """
+    known: dict[tuple, object] = {}
+
+    def is_simple(kind) -> bool:
+        if isinstance(kind, types.UniTuple):
+            kind = kind.dtype  # the indices of an array
+        return isinstance(kind, types.Number | types.Boolean | types.Array)
+
+    @replacing(types.Function, "get_call_type")
+    def get_call_type(plain, self, context, args, kws):
+        module = getattr(self.typing_key, "__module__", None)
+        for_host = not type(context).__module__.startswith("numba.cuda")
+        if for_host or kws or module not in OPERATORS or not all(map(is_simple, args)):
+            return plain(self, context, args, kws)
+        key = context, self, args
+        if key not in known:
+            known[key] = plain(self, context, args, kws)
+        return known[key]
 
 
 def show(error: Exception, described: Callable[[Exception], str]) -> None:
