@@ -56,6 +56,16 @@ def test_the_corners_of_a_domain_belong_to_rows_and_their_references_can_be_comp
         assert all(np.all(np.asarray(limit) >= 0) for limit in task.expected(case)[1].values())
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_a_size_with_a_stated_limit_that_no_check_can_afford_reaches_it_in_a_fixed_case(name):
+    task = registry.get(name)
+    sizes = [axis for axis in task.domain.values() if isinstance(axis, Whole)]
+    limits = {axis.most for axis in sizes if axis.most is not None and axis.upto < axis.most}
+    inputs = (value for case in task.cases(1) for value in case.inputs.values())
+    assert limits <= {length for array in inputs if isinstance(array, np.ndarray) for length in array.shape}
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_check_leaves_out_a_kind_of_contents_or_one_more_than_a_block_has_threads(name):
     task = registry.get(name)

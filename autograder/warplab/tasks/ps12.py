@@ -323,6 +323,7 @@ class LayerNormBackward(Normalised):
             *both(3, 64),
             *both(2 * rng.integers(20, 30) + 1, 32 * rng.integers(3, 9) + 1),
             *both(1, 1),
+            *both(2, 4096),
             self.rows(rng, "once", 256, 512),
         ]
 
