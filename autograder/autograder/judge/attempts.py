@@ -296,9 +296,9 @@ def outcome_of(case: Case, done: Done, order: Order) -> Outcome:
 def _check(done: Done, order: Order) -> None:
     """Raise Refused unless a Done is about results and inputs of this order only."""
     if not set(done.outputs) <= set(order.results):
-        raise crossing.Refused("results that were not asked for")
+        raise crossing.Refused("it has results that the order does not ask for")
     if not set(done.modified) <= set(order.inputs):
-        raise crossing.Refused("a change of what is no input")
+        raise crossing.Refused("it reports a change of an array that is not an input")
     crossing.checked_access(done.access, order.buffers)
     crossing.checked_findings(done.findings)
 

@@ -114,7 +114,7 @@ class Contents(Message):
 
 
 class Unreadable(Message):
-    """The file is no notebook. code: a fixed word. text: a sentence for the student."""
+    """The file is not a notebook. code: a fixed word. text: a sentence for the student."""
 
     code: str
     text: str
@@ -459,11 +459,11 @@ def decode_array(data: np.ndarray) -> np.ndarray:
     except (TypeError, ValueError, SyntaxError):
         raise BadMessage("not an array: its header gives no dtype") from None
     if dtype.kind not in "biuf" or found[2] == b"True":
-        raise BadMessage(f"an array of {dtype} that cannot cross")
+        raise BadMessage(f"an array of dtype {dtype} cannot be sent: use bool, int or float, in C order")
     shape = tuple(int(size) for size in found[3].split(b",") if size)
     # checked for empty arrays as well: NumPy cannot make one of shape (2 ** 39, 2 ** 39, 0)
     if math.prod(size or 1 for size in shape) * dtype.itemsize > FROM_THE_JUDGE.arrays:
-        raise BadMessage("an array of a shape that cannot be")
+        raise BadMessage(f"an array whose shape stands for more than {FROM_THE_JUDGE.arrays >> 20:,} MiB")
     if math.prod(shape) * dtype.itemsize != len(data) - start or start % dtype.itemsize:
         raise BadMessage("an array whose shape and length disagree")
     return data[start:].view(dtype).reshape(shape)
@@ -472,7 +472,7 @@ def decode_array(data: np.ndarray) -> np.ndarray:
 def _encode_array(array: np.ndarray) -> list[bytes | memoryview]:
     """[the .npy header, a view of the array's memory] in C order. Raises BadMessage for other dtypes."""
     if array.dtype.kind not in "biuf":
-        raise BadMessage(f"arrays of {array.dtype} do not cross")
+        raise BadMessage(f"an array of dtype {array.dtype} cannot be sent: use bool, int or float")
     array = np.asarray(array, order="C")
     return [_header(array.dtype.str, array.shape), array.reshape(-1).view(np.uint8).data]
 
@@ -495,12 +495,12 @@ def _as_json(body: dict[str, Any], arrays: list[list[bytes | memoryview]]) -> st
             return {ARRAY: len(arrays) - 1}
         if isinstance(value, np.generic):
             return value.item()
-        raise BadMessage(f"a {type(value).__name__} does not cross")
+        raise BadMessage(f"a {type(value).__name__} cannot be sent")
 
     try:
         return json.dumps(body, default=plain)
-    except (TypeError, ValueError, RecursionError) as problem:  # a key that is no string; a cycle
-        raise BadMessage(f"this does not cross: {problem}") from None
+    except (TypeError, ValueError, RecursionError) as problem:  # a key of the wrong type; a cycle
+        raise BadMessage(f"the message cannot be sent: {problem}") from None
 
 
 def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) -> Any:
@@ -511,7 +511,7 @@ def _unpack(value: Any, arrays: Sequence[np.ndarray], depth: int = MAX_DEPTH) ->
         if value.keys() == {ARRAY}:
             index = value[ARRAY]
             if type(index) is not int or not 0 <= index < len(arrays):
-                raise BadMessage("a message names an array that it does not bring")
+                raise BadMessage("a message names an array that was not sent with it")
             return arrays[index]
         return {_whole(key): _unpack(inner, arrays, depth - 1) for key, inner in value.items()}
     if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Grading on machines that share no network, such as CI, where each job has another machine.
+"""Grading on machines without a common network, such as CI, where each job has its own machine.
 
 `autograder grade` writes the submissions to be judged into a folder, without students' names. `autograder
 judge` judges a share of them on a machine that has no gradebook, no course folder and no secret but the seed
@@ -69,10 +69,11 @@ class Parcels:
     def _ruling(one: Commission, file: Path) -> Ruling:
         try:
             if file.is_symlink() or not file.is_file() or file.stat().st_size > MOST_BYTES:
-                raise BadRuling(f"it is no file of at most {MOST_BYTES // 2**20} MiB")
+                raise BadRuling(f"it must be a regular file of at most {MOST_BYTES // 2**20} MiB")
             ruling = read_ruling(file.read_bytes(), one.id, one.conditions.assignment)
         except (OSError, BadRuling) as problem:
-            return without_grade(one.id, f"what came back is no ruling: {problem}")
+            why = f"{file.name} is not a valid ruling: {problem}; delete it and judge its parcel again"
+            return without_grade(one.id, why)
         if ruling.status == "refused":
             return without_grade(one.id, f"the machine may not judge: {ruling.reason}")
         return ruling

@@ -175,9 +175,9 @@ def energy(x, out, kept):
 
 @dataclass(frozen=True)
 class Version:
-    """A kernel for a job. told: what it does, as "a kernel that ...".
+    """A kernel for a job. told: what it does, to complete "a kernel that ...".
 
-    source: its CUDA C++, a kernel called `k`. grid: (size, threads) -> blocks, of as many rows or numbers.
+    source: its CUDA C++, a kernel called `k`. grid: (rows or numbers, threads a block) -> number of blocks.
     """
 
     told: str
@@ -201,7 +201,7 @@ __device__ float tree(float value) {
 
 
 def each(size, threads):
-    """A block for each row."""
+    """One block a row."""
     return size
 
 
@@ -210,12 +210,12 @@ def pairs(size, threads):
 
 
 def tiles(each=1):
-    """A block for each `each` tiles of as many numbers as it has threads."""
+    """One block for `each` tiles; a tile has one number a thread."""
     return lambda size, threads: -(-size // (each * threads))
 
 
 def summed(steps, last="cols"):
-    """Sums a row up to column `last`: so many steps at once, and one for what is left."""
+    """Sums the columns before `last`: a loop of `steps` loads a thread, then one load for the remainder."""
     return f"""{TREE}
 extern "C" __global__ void k(const float *x, float *out, int rows, int cols) {{
     int threads = blockDim.x, last = {last}, col = threadIdx.x;
@@ -281,7 +281,7 @@ extern "C" __global__ void k(const float *x, float *out, int n) {
 
 
 def pipelined(ahead, count=4):
-    """The shown kernel with `count` tiles a block. ahead: whether a thread loads its next number."""
+    """The shown kernel with `count` tiles a block. ahead: the condition for the load ahead."""
     return f"""{BRIGHT}
     int start = {count} * threads * blockIdx.x;
     i = start + tx;
@@ -296,7 +296,7 @@ def pipelined(ahead, count=4):
 
 
 def staged(inside):
-    """Each thread puts its number into shared memory if `inside`."""
+    """Each thread loads its number into shared memory if the condition `inside` holds."""
     return f"""{BRIGHT}
     __shared__ float tile[256];
     if ({inside}) tile[tx] = x[i];
@@ -333,7 +333,7 @@ RIGHT_BRIGHT = (
 
 
 def centred(shared, total):
-    """Row after row, in blocks; `total` makes `sum`, the sum of the row, of each thread's `mine`."""
+    """Each block loops over rows. total: code that adds each thread's `mine` up to `sum`, the row's sum."""
     return f"""{TREE}
 extern "C" __global__ void k(const float *x, float *out, int rows, int cols) {{
     __shared__ float {shared};
@@ -359,7 +359,7 @@ def by_warps(slot, end=""):
 
 
 def blocks(size, threads):
-    """As many as the launch says."""
+    """0: the number of blocks is that of the case's launch."""
     return 0
 
 
@@ -403,7 +403,7 @@ extern "C" __global__ void k(const float *x, float *out, int rows, int cols) {{
 
 
 def one_pass(shift):
-    """The mean of the squares less the square of the mean, of numbers less a `shift`."""
+    """Mean of the squares minus square of the mean, after `shift` is subtracted from each number."""
     return varied(f"""
     for (int col = tx; col < cols; col += threads) {{ float v = row[col] - {shift}; a += v; b += v * v; }}
     a = everywhere(a) / cols;
@@ -500,7 +500,7 @@ FAST_SMOOTH = (
 
 
 def remembered(key, state="float key;", same="kept[blockIdx.x] == key", keep="key"):
-    """Returns early if a block's `key` is the same as in the call before."""
+    """Each block returns early if its `key` equals that of the previous call."""
     return f"""{TREE}
 extern "C" __global__ void k(const float *x, float *out, float *kept, int n) {{
     __shared__ {state}
