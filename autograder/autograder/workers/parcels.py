@@ -72,8 +72,7 @@ class Parcels:
                 raise BadRuling(f"it must be a regular file of at most {MOST_BYTES // 2**20} MiB")
             ruling = read_ruling(file.read_bytes(), one.id, one.conditions.assignment)
         except (OSError, BadRuling) as problem:
-            why = f"{file.name} is not a valid ruling: {problem}; delete it and judge its parcel again"
-            return without_grade(one.id, why)
+            return without_grade(one.id, f"{file.name} is not a ruling: {problem}; delete it and judge again")
         if ruling.status == "refused":
             return without_grade(one.id, f"the machine may not judge: {ruling.reason}")
         return ruling
