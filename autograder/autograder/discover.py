@@ -29,7 +29,7 @@ class Submission:
 
 
 def find_submissions(folder: str | Path, assignment: Assignment) -> list[Submission]:
-    """A Submission for each student folder, sorted by id; a defect of one is told in its status and reason.
+    """A Submission for each student folder, sorted by id; status and reason describe its defect.
 
     Raises UserError if the folder is missing, cannot be read or holds no student folder.
     """

@@ -37,7 +37,7 @@ def received_times(file: str | Path) -> dict[str, datetime]:
     """{student: time in UTC} from a CSV file with the columns `student` and `time`; others are ignored.
 
     A line with a `note` and no time is left out: `autograder collect` writes such a line for somebody late.
-    Raises UserError with the line's number for a text that is no time and for a student named twice.
+    Raises UserError with the line's number for an invalid time and for a student named twice.
     """
     times: dict[str, datetime] = {}
     for line, row in read_rows(file, COLUMNS):

@@ -61,7 +61,7 @@ def mutants(
     names: Annotated[
         list[str] | None, typer.Argument(help="Problem sets or tasks, for example ps04 (default: all).")
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Only each so manyth mutant: a sample.")] = 1,
+    every: Annotated[int, typer.Option(min=1, help="A sample: only every n-th mutant.")] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Mutants at a time.")] = 1,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Forget earlier results; needed after a change of the engine.")

@@ -142,7 +142,7 @@ def content(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
     """The bytes of one regular file of at most MAX_BYTES. Raises Refusal."""
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
-        raise Refusal("a link or another thing that is no plain file")
+        raise Refusal("a link or special file; only regular files are read")
     if member.flag_bits & 1:
         raise Refusal("it is locked with a password")
     if member.compress_type not in PLAIN:

@@ -53,7 +53,7 @@ def collect(
     ] = "https",
     course: Root = None,
 ) -> None:
-    """Bring what was handed in elsewhere into submitted/. What is refused is told, and the rest goes on."""
+    """Bring what was handed in elsewhere into submitted/. Refused files are listed; the rest goes on."""
     from autograder.collect.collected_table import options, told
     from autograder.collect.intake import collect as run
     from autograder.roster import read_roster
@@ -88,7 +88,7 @@ def grade(
         typer.Option("--regrade", help="Judge what is unchanged, too, on the inputs of the first time."),
     ] = False,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Judge on so many Dask workers, made for this run.")
+        int | None, typer.Option(min=1, help="Number of Dask workers to start for this run.")
     ] = None,
     scheduler: Annotated[
         str | None, typer.Option(metavar="tls://HOST:PORT", help="Judge on the workers of this Dask cluster.")

@@ -36,7 +36,7 @@ Unsafe = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 Page = Annotated[
-    Path | None, typer.Option("--to", help="The page (default: one in that folder; it is told which).")
+    Path | None, typer.Option("--to", help="The page (default: one in that folder; its name is printed).")
 ]
 RosterFile = Annotated[
     Path | None,

@@ -58,7 +58,7 @@ def totals(standings: Iterable[Standing], drop: int = 0, missing_zero: bool = Fa
 
     drop: how many of a student's lowest sets do not count, by the share of judged points. A set not handed in
     ranks lowest; one that could not be graded is never dropped. missing_zero: a set not handed in counts 0
-    out of all its points. Raises UserError where so many sets cannot be dropped.
+    out of all its points. Raises UserError if that leaves no set.
     """
     most: dict[str, float] = {}
     known: defaultdict[str, dict[str, Standing]] = defaultdict(dict)

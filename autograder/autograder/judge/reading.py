@@ -108,5 +108,5 @@ def _cells(process: Process, data: bytes) -> list[HandedInCell]:
         text = f"the notebook cannot be read: {how}; clear all outputs and save it again"
         raise Malformed([Defect("too-costly", text)]) from None
     except msgspec.ValidationError:
-        raise Malformed([Defect("not-notebook", "reading the notebook gives what is no notebook")]) from None
+        raise Malformed([Defect("not-notebook", "the file has no valid cells; save it again")]) from None
     raise Malformed([Defect(shown(answer.code, 40), shown(answer.text, 400))])

@@ -1,6 +1,6 @@
 """Chooses the launcher: the sandbox, or Unsafe on request.
 
-Where the sandbox does not work, the reason and the next step are told; there is no silent fallback to Unsafe.
+If the sandbox does not work, an error gives the reason and the next step. It never falls back to Unsafe.
 """
 
 import contextlib

@@ -95,4 +95,4 @@ def _check(verdict: Verdict, assignment: Assignment) -> None:
             if not line.points <= line.max < math.inf:
                 raise BadRuling(f"a row of {key} has {line.points} of {line.max} points")
     if not math.isfinite(verdict.seconds):
-        raise BadRuling("the time that it took is no number")
+        raise BadRuling("its time of judging is not a finite number of seconds")

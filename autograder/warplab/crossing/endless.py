@@ -21,7 +21,7 @@ ENDLESS = re.compile("no progress|stopped after")  # found in the errors of endl
 
 
 class Endless(OutOfTime):
-    """Code has computed for too long. It is no Exception, so that `except Exception` does not catch it."""
+    """Code has computed for too long. Not an Exception, so `except Exception` does not catch it."""
 
     def __str__(self) -> str:
         (seconds,) = self.args or (MOST_S,)  # join_all raises the class, without arguments

@@ -57,7 +57,7 @@ def plain_copy(value):
         return value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    raise TypeError(f"{named(value)} is no plain data; use numbers, strings, lists, dicts and arrays")
+    raise TypeError(f"{named(value)} is not plain data; use numbers, strings, lists, dicts and arrays")
 
 
 def negated(data):

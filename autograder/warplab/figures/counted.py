@@ -49,7 +49,7 @@ WHY = {
     DIFFER[5]: "branches become predicates; where no branch is left Nsight Compute prints 0, and we say 100",
 }
 STORED = AGREE[3]
-NEARLY = 0.009  # of stores an H200 counted up to so much more or fewer sectors, an H100 did not
+NEARLY = 0.009  # relative: an H200 counted up to this many more or fewer store sectors, an H100 did not
 # The driver's assembler took 32 registers where ours took 46.
 OTHER_ASSEMBLER = {("convolution", AGREE[8]), ("convolution", AGREE[9])}
 TIME, PASSES = "gpu__time_duration.sum", "SM_A.TriageCompute.l1tex__data_pipe_lsu_wavefronts.avg"

@@ -146,6 +146,6 @@ def _serve(pipe, meeting, backend, rank, count, patience):
         try:
             arguments = torch.load(io.BytesIO(arguments), map_location=where, weights_only=False)
             answer = _packed(cloudpickle.loads(function)(*arguments)), ""
-        except Exception as error:  # noqa: BLE001 - told to whoever gave the order
+        except Exception as error:  # noqa: BLE001 - sent back to the caller
             answer = b"", traceback.format_exception_only(error)[-1].strip()
         pipe.send(answer)

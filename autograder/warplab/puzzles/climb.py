@@ -181,7 +181,7 @@ def counted(name, note, launch, args):
     a, b, c = arrays[0], arrays[1], arrays[-1]
     if c.dtype.kind != "f" or c.shape != (a.shape[0], b.shape[1]):
         raise ValueError(f"c is {c.dtype}{list(c.shape)}: it has room for a @ b, in numbers with a point")
-    c.fill(np.nan)  # what an earlier version left there is no result
+    c.fill(np.nan)  # results of an earlier version must not count
     cuda_here = device().kind == "cuda"
     p, seconds = profile(launch, *args, sample_blocks=SAMPLE if cuda_here else None), None
     if cuda_here:

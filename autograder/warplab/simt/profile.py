@@ -343,8 +343,8 @@ def profile(
     such as ``BLOCK=1024``, which only Triton's kernels take.
     ``arch``: the architecture to compile for (default WARPLAB_ARCH or sm_90; for Triton WARPLAB_TRITON_ARCH
     or sm_80).
-    ``sample_blocks``: for a launch that is too large for the engine, run only so many blocks, spread evenly
-    over the grid, and scale the counts. They run on copies of the arrays, so the arrays stay unchanged. The
+    ``sample_blocks``: for a launch that is too large for the engine, how many blocks to run, spread evenly
+    over the grid; the counts are scaled. They run on copies of the arrays, so the arrays stay unchanged. The
     table says that the counts are an estimate: they are good for a look, not for a grade.
     ``caches``: a device of the registry, such as "h100-sxm", whose caches are modelled as well
     (``warplab.simt.counters.caches``). It takes about twice as long.

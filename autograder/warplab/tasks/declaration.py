@@ -268,7 +268,7 @@ class KernelTask(Task):
 
     crossing = "kernel"
     yardstick = ()
-    # The busiest warp may issue at most so many times the instructions of the average warp. No right answer
+    # The most instructions of the busiest warp, relative to the average warp's. No right answer
     # in the corpus has more than 2; if one block does the work of all, the ratio is the number of blocks.
     UNEVEN = 3.0
 

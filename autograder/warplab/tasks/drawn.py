@@ -17,7 +17,7 @@ SHADES = "0123456789abcdef"  # shade of a cell, from the smallest to the largest
 
 
 def drawings(task, case, outcome):
-    """The drawings of one case that is wrong or too costly; () for nothing to draw."""
+    """The drawings of one case that is wrong or too costly; () if there is nothing to draw."""
     found = [{"kind": "threads", "acts": record["acts"]} for record in outcome.findings if record.get("acts")]
     for record in outcome.findings:
         names = ("file", "line", "warps", "threads")

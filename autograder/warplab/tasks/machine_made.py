@@ -359,7 +359,7 @@ def by_warps(slot, end=""):
 
 
 def blocks(size, threads):
-    """0: the number of blocks is that of the case's launch."""
+    """0: the case sets the number of blocks (`grid` in ps14)."""
     return 0
 
 

@@ -51,7 +51,7 @@ class CaseVerdict:
 def judge(task, cases, outcomes):
     """Compare outcomes with the task's reference, row by row; returns a Report.
 
-    A missing or malformed outcome only loses its own row. An error is told in full once; other rows lost to
+    A missing or malformed outcome only loses its own row. An error is given in full once; other rows lost to
     it refer to the first one.
     """
     found = {outcome.case: outcome for outcome in outcomes}

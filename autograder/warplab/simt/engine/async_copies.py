@@ -27,7 +27,7 @@ class ChunkWatch(Observer):
         self.committed[group.lanes] += 1
 
     def wait_group(self, group, last: int) -> None:
-        """The groups of each lane except the ``last`` so many are finished."""
+        """Finish all groups of each lane except the last ``last`` ones."""
         self.finish(group.lanes, self.committed[group.lanes] - last)
 
     def finish(self, lanes, groups) -> None:

@@ -294,7 +294,7 @@ class _Global(_Row):
         one = decoded(data) if len(data) == SIZE else None
         where = "local memory" if space == "local" else region.place(at) if region is not None else "nowhere"
         hint = "the parameter, const __grid_constant__ CUtensorMap, and the argument, warplab.tensor_map"
-        self._refuse(InvalidLaunch, one is None, f"uses as a tensor map what is not one ({where})", hint)
+        self._refuse(InvalidLaunch, one is None, f"uses an invalid tensor map ({where})", hint)
         said = f"uses a tensor map at an address that is not a multiple of {ALIGNED}"
         self._refuse(MisalignedAccess, at % ALIGNED, said, "alignas(64) where it is stored")
         assert one is not None

@@ -98,7 +98,7 @@ class Machine:
     def __init__(
         self, program: Program, space: AddressSpace, launch: Launch, observers=(), sample: int | None = None
     ):
-        """``sample``: run only so many blocks, rounded up to whole clusters and spread evenly over the grid.
+        """``sample``: how many blocks to run, rounded up to whole clusters and spread evenly over the grid.
 
         Raises InvalidLaunch for a sample of a kernel whose blocks wait for each other.
         """

@@ -285,7 +285,7 @@ class Program:
             why = ": shared memory that CUDA keeps for cooperative tiles of more than a warp"
             hint = "cg::tiled_partition<32>(block) and a sum of the warps' results in shared memory"
         if is_clock(name):
-            why = ": it has no clock, and what it counts is no time"
+            why = ": it has no clock, and its counts are not times"
             hint = (
                 "warplab.bench on a GPU for how long a launch takes, warplab.profile for what it does; "
                 "a thread that waits for another looks at what that one writes"

@@ -233,7 +233,7 @@ class Products(ChunkWatch):
         self.fenced[group.lanes] = self.now
 
     def wait(self, group, last: int) -> list[_Reading]:
-        """The groups of products except the ``last`` so many are complete. Returns what they have read."""
+        """Complete all groups of products except the last ``last`` ones. Returns what they have read."""
         self.wait_group(group, last)
         pending = [r.number >= self.finished[r.lane] for r in self.reading]
         done = [r for r, waits in zip(self.reading, pending) if not waits]

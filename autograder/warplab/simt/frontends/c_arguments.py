@@ -189,12 +189,12 @@ def _of_dataclass(value, name: str, place: Place, kernel: str) -> np.void:
 
 
 def _c_type(wanted, content) -> np.dtype | None:
-    """The dtype of a field's value or annotation; None for Python's int and float, which are no C types."""
+    """The dtype of a field's value or annotation; None for Python's int and float, which are not C types."""
     if isinstance(content, np.generic):
         return content.dtype
     if isinstance(wanted, np.dtype):
         return wanted
     if not isinstance(wanted, type) or wanted in (int, float):
         return None
-    dtype = np.dtype(wanted)  # "object" for a class that is no number
+    dtype = np.dtype(wanted)  # "object" for a class that is not a number type
     return dtype if dtype.kind in "biufc" else None

@@ -30,7 +30,7 @@ class LaunchContext:
     """How a launch is run: for the limits of ``target``, with ``observers`` in addition to the checks of
     every launch.
 
-    ``sample``: run only so many thread blocks, spread evenly over the grid; None: all. ``replicas``: several
+    ``sample``: how many thread blocks to run, spread evenly over the grid; None: all. ``replicas``: several
     threads of a block may hold the same element, as in Triton (``sanitizer.races``).
     """
 

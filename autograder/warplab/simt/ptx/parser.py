@@ -73,7 +73,7 @@ class Address:
     """An address in an initialiser, to be filled in when addresses are known.
 
     It is that of ``symbol`` plus ``addend`` bytes, goes to byte ``at`` of the variable and is ``width`` bytes
-    wide. ``generic``: the generic address is meant; ``shift``: it is shifted right by so many bits.
+    wide. ``generic``: the generic address is meant; ``shift``: the number of bits it is shifted right by.
     """
 
     at: int
