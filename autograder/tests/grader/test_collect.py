@@ -481,7 +481,7 @@ HOSTILE = {
     "path traversal": ({"../../etc/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
     "an absolute path": ({"/root/ps01_tiny.ipynb": "x"}, "leads out of the archive"),
     "a backslash": ({"..\\eve\\ps01_tiny.ipynb": "x"}, "leads out of the archive"),
-    "a link": ({"eve": (link(f"eve/{FILE}"), "/etc/passwd")}, "a link or another thing"),
+    "a link": ({"eve": (link(f"eve/{FILE}"), "/etc/passwd")}, "a link or special file"),
     "a hidden folder": ({f".git/{FILE}": "x"}, "cannot be a student's folder"),
     "signs that turn a line round": ({f"ev\u202ee/{FILE}": "x"}, "signs that cannot be shown"),
     "a folder's name of 300 bytes": ({f"{'e' * 300}/{FILE}": "x"}, "more than 255 bytes"),
