@@ -225,7 +225,8 @@ def test_a_tensor_map_that_is_a_copy_in_local_memory_is_refused():
     text = THERE.format(fetch=FETCH_TILE.format(rank=2, coordinates="%3, %4"))
     text = text.replace("const __grid_constant__ CUtensorMap map", "CUtensorMap map")
     array, out = _array("float32", (40, 64)), np.zeros(512, np.uint8)
-    with pytest.raises(warplab.InvalidLaunch, match=r"(?s)not one \(local memory\).*const __grid_constant__"):
+    words = r"(?s)invalid tensor map \(local memory\).*const __grid_constant__"
+    with pytest.raises(warplab.InvalidLaunch, match=words):
         kernel(text, "there")[1, 64](warplab.tensor_map(array, (8, 16)), out, 512, 512, 4, 3, 0)
 
 

@@ -169,7 +169,7 @@ class Gpu {
     try {
       return await Promise.race([promise, this.gone, silence]);
     } catch (error) {
-      await Promise.race([this.gone, new Promise((resume) => setTimeout(resume, 100))]); // a loss explains whatever else failed
+      await Promise.race([this.gone, new Promise((resume) => setTimeout(resume, 1000))]); // a loss explains whatever else failed
       throw error;
     } finally {
       clearTimeout(alarm);
