@@ -16,8 +16,8 @@ BEFORE, WRITING = "Before a class", "Write problem sets"
 
 @commands.command(rich_help_panel=BEFORE)
 def plan(
-    weeks: Annotated[int | None, typer.Option(help="A term of so many weeks, a meeting each.")] = None,
-    hours: Annotated[int | None, typer.Option(help="Or a workshop of so many hours.")] = None,
+    weeks: Annotated[int | None, typer.Option(help="Length of a term in weeks, one meeting a week.")] = None,
+    hours: Annotated[int | None, typer.Option(help="Or the length of a workshop in hours.")] = None,
     study: Annotated[
         float | None, typer.Option(help="Of a term: a student's hours a week outside class (default: 7).")
     ] = None,

@@ -190,7 +190,7 @@ class Process:
     @staticmethod
     def not_an_answer(problem: object) -> Lost:
         """The Lost for a message that breaks the protocol, which only a student's code can have written."""
-        return Lost("crashed", f"the code wrote to the grader's channel what is not an answer: {problem}")
+        return Lost("crashed", f"the code sent the grader a message that breaks its protocol: {problem}")
 
     def late(self) -> Lost:
         """The Lost for a step whose time is up."""

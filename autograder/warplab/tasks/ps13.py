@@ -91,7 +91,7 @@ class TrainingTask(DriverTask):
         """The part of the argument `name` that is differentiated."""
         return inputs[name]
 
-    def moved(self, inputs, name, value):
+    def with_part(self, inputs, name, value):
         """The inputs with `value` in place of part(inputs, name)."""
         return inputs | {name: value}
 
@@ -103,7 +103,7 @@ class TrainingTask(DriverTask):
         """{gradient: (its value by finite differences, error bound)} of the arrays that are small enough."""
         return {
             f"grad_{name}": gradient_check(
-                lambda value, name=name: self.forward(self.moved(inputs, name, value))[self.through],
+                lambda value, name=name: self.forward(self.with_part(inputs, name, value))[self.through],
                 self.part(inputs, name),
                 self.weight(inputs),
             )
@@ -205,7 +205,7 @@ class Linear(TrainingTask):
         first = inputs["first"]
         return inputs["x"][first : first + len(inputs["grad_y"])] if name == "x" else inputs[name]
 
-    def moved(self, inputs, name, value):
+    def with_part(self, inputs, name, value):
         return inputs | {name: value} | ({"first": 0} if name == "x" else {})
 
     def forward(self, inputs):
@@ -704,7 +704,7 @@ class AdamW(DriverTask):
         return {"bytes": Bound("global_memory.bytes", 1.03 * fewest, 1.4 * fewest, unit)}
 
 
-def strong(rng, steps):
+def settings(rng, steps):
     """Hyperparameters of AdamW, each large enough to change the results of a few steps."""
     return {
         "steps": steps,
@@ -716,7 +716,7 @@ def strong(rng, steps):
     }
 
 
-def bands(inputs, expected):
+def run_tolerances(inputs, expected):
     """Absolute tolerances for a run's losses and weights. The error of float32 is below a hundredth of them,
     that of factors in TF32 below them (tests/models/test_training_runs.py).
     """
@@ -742,7 +742,7 @@ class TrainingRun(DriverTask):
 
     def tolerance(self, inputs, expected):
         """The tolerances that the notebook states."""
-        return bands(inputs, expected)
+        return run_tolerances(inputs, expected)
 
 
 @task("ps13/train_mlp", points=20)
@@ -789,23 +789,27 @@ class TrainMlp(TrainingRun):
         """A case with up to batch - 1 pictures after the last whole batch."""
         side, hidden, classes, batch, batches, steps = place.values()
         pictures = batch * batches + int(rng.integers(batch))
-        return self.run(rng, "short", pictures, side, hidden, classes, {"batch": batch} | strong(rng, steps))
+        return self.run(
+            rng, "short", pictures, side, hidden, classes, {"batch": batch} | settings(rng, steps)
+        )
 
     def make_cases(self, rng):
-        counted = {"batch": 32} | strong(rng, COUNTED_STEPS)
-        certain = self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | strong(rng, 1))
+        counted = {"batch": 32} | settings(rng, COUNTED_STEPS)
+        certain = self.run(rng, "first", 64, 8, 32, 10, {"batch": 64} | settings(rng, 1))
         certain.inputs["b2"][-1] += np.float32(200)  # exp overflows without this maximum
         return [
-            self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | strong(rng, 1)),
+            self.run(rng, "first", 1, 1, 1, 2, {"batch": 1} | settings(rng, 1)),
             certain,
-            self.run(rng, "first", 37, 7, odd(rng, 16, 30), 9, {"batch": odd(rng, 10, 18)} | strong(rng, 1)),
             self.run(
-                rng, "short", 17, 5, odd(rng, 2, 15), int(rng.integers(3, 8)), {"batch": 7} | strong(rng, 5)
+                rng, "first", 37, 7, odd(rng, 16, 30), 9, {"batch": odd(rng, 10, 18)} | settings(rng, 1)
             ),
             self.run(
-                rng, "short", 100, 6, odd(rng, 16, 35), 10, {"batch": odd(rng, 12, 24)} | strong(rng, 6)
+                rng, "short", 17, 5, odd(rng, 2, 15), int(rng.integers(3, 8)), {"batch": 7} | settings(rng, 5)
             ),
-            self.run(rng, "short", 40, 16, 128, 10, {"batch": 40} | strong(rng, 2)),
+            self.run(
+                rng, "short", 100, 6, odd(rng, 16, 35), 10, {"batch": odd(rng, 12, 24)} | settings(rng, 6)
+            ),
+            self.run(rng, "short", 40, 16, 128, 10, {"batch": 40} | settings(rng, 2)),
             self.run(rng, "learns", 128, 8, 32, 10, TIMED | {"batch": 32, "steps": 24}),
             self.run(rng, "launches", 128, 8, 32, 10, counted),
             self.run(rng, "bytes", 128, 8, 32, 10, counted),
@@ -1147,13 +1151,13 @@ class TrainText(TrainingRun):
 
     def at(self, rng, place):
         length, sequences, width, hidden, letters, steps = place.values()
-        return self.run(rng, "short", length, sequences, width, hidden, letters, strong(rng, steps))
+        return self.run(rng, "short", length, sequences, width, hidden, letters, settings(rng, steps))
 
     def make_cases(self, rng):
         whole = TIMED | {"steps": 8, "rate": 0.03}
         return [
-            self.run(rng, "step", 1, 1, 1, 1, 2, strong(rng, 1)),
-            self.run(rng, "step", odd(rng, 1, 4), 3, odd(rng, 2, 6), odd(rng, 3, 10), 6, strong(rng, 1)),
+            self.run(rng, "step", 1, 1, 1, 1, 2, settings(rng, 1)),
+            self.run(rng, "step", odd(rng, 1, 4), 3, odd(rng, 2, 6), odd(rng, 3, 10), 6, settings(rng, 1)),
             self.run(
                 rng,
                 "step",
@@ -1162,10 +1166,10 @@ class TrainText(TrainingRun):
                 odd(rng, 8, 20),
                 odd(rng, 16, 35),
                 len(LETTERS),
-                strong(rng, 1),
+                settings(rng, 1),
             ),
-            *(self.run(rng, "step", 2, 2, width, odd(rng, 2, 5), 5, strong(rng, 1)) for width in (33, 64)),
-            self.run(rng, "short", odd(rng, 2, 4), 2, odd(rng, 2, 6), odd(rng, 3, 10), 9, strong(rng, 3)),
+            *(self.run(rng, "step", 2, 2, width, odd(rng, 2, 5), 5, settings(rng, 1)) for width in (33, 64)),
+            self.run(rng, "short", odd(rng, 2, 4), 2, odd(rng, 2, 6), odd(rng, 3, 10), 9, settings(rng, 3)),
             self.run(rng, "learns", 16, 2, 16, 32, len(LETTERS), whole),
         ]
 
