@@ -191,8 +191,8 @@ def test_a_source_is_named_once_for_all_its_devices(tmp_path):
     ]
 
 
-def lines(measurement, monkeypatch):
-    """The lines that a figure of `measurement` has, by label."""
+def axes(measurement, monkeypatch):
+    """The axes of the figure of `measurement`, as drawn for a column of the book."""
     from warplab.plots import measured as module
 
     show, kept = module.show, {}
@@ -200,14 +200,15 @@ def lines(measurement, monkeypatch):
         module, "show", lambda figure, *rest: kept.update(figure=figure) or show(figure, *rest)
     )
     measured(measurement)
-    return {" ".join(line.get_label().split()): line for line in kept["figure"].axes[0].get_lines()}
+    return kept["figure"].axes[0]
 
 
 def test_published_points_are_never_joined_to_a_line(tmp_path, monkeypatch):
     """Neither to each other nor to ours, though the series has the same name."""
     ours = Point("copy", 2, "cuda", 3, [1e-3], 1e-3, 0.0, bytes=10**9)
     evidence = (only(tmp_path), Evidence("recorded", "NVIDIA H200", "recorded", (ours,)))
-    drawn = lines(Measurement("copy_bandwidth", "What?", "x", "recorded", evidence), monkeypatch)
+    ax = axes(Measurement("copy_bandwidth", "What?", "x", "recorded", evidence), monkeypatch)
+    drawn = {" ".join(line.get_label().split()): line for line in ax.get_lines()}
     theirs = drawn["copy, H200, 2025 (published)"]
     assert (theirs.get_linestyle(), list(theirs.get_xdata())) == ("None", [1])
     assert drawn["copy (recorded)"].get_linestyle() == "-"
@@ -217,8 +218,20 @@ def test_published_points_are_never_joined_to_a_line(tmp_path, monkeypatch):
 def test_a_figure_of_published_points_names_every_device_and_year(name, monkeypatch):
     experiment = get(name)
     evidence = tuple(published(name))
-    labels = " ".join(
-        lines(Measurement(name, experiment.question, experiment.x, "published", evidence), monkeypatch)
-    )
+    ax = axes(Measurement(name, experiment.question, experiment.x, "published", evidence), monkeypatch)
+    named = [line.get_label() for line in ax.get_lines()] + [text.get_text() for text in ax.get_yticklabels()]
+    labels = " ".join(" ".join(named).split())
     for source in evidence:
         assert f"{source.device.removeprefix('NVIDIA ')}, {source.year}" in labels
+
+
+def test_single_points_have_a_row_each_under_their_device(monkeypatch):
+    evidence = tuple(published("reduction"))
+    ax = axes(Measurement("reduction", "What?", "numbers", "published", evidence), monkeypatch)
+    drawn = [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.get_lines()]
+    assert [x for x, _ in drawn] == [p.rate / 1e9 for e in evidence for p in e.points]
+    names = dict(zip(ax.get_yticks(), (text.get_text() for text in ax.get_yticklabels()), strict=True))
+    assert [names.pop(y).replace("\n", " ") for _, y in drawn][:3] == [
+        f"{name}, 268 M" for name in ("library, CUB", "library, Thrust", "by shuffles")
+    ]
+    assert [*names.values()][:2] == ["H100 (DGX), 2024", "H200, 2025"] and len(names) == len(evidence)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bench_engine import add
 from numba import cuda, float32, int32
 
 import warplab
@@ -29,13 +30,6 @@ NCU_RULES = {  # titles of Nsight Compute's messages, from its rules' files and 
     "Thread Divergence",
     "Uncoalesced Global Accesses",
 }
-
-
-@cuda.jit
-def add(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
 
 
 @cuda.jit

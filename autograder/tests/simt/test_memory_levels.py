@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bench_engine import add
 from numba import cuda, float32
 
 import warplab
@@ -16,13 +17,6 @@ from warplab.simt.watched import watched
 from warplab.timing.bounds import LaunchWork, bounds
 
 f32 = np.float32
-
-
-@cuda.jit
-def add(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
 
 
 @cuda.jit

@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 import pytest
 import tensor_library
+from bench_engine import add
 from numba import cuda, float32, int32
 
 import warplab
@@ -39,13 +40,6 @@ def replays(monkeypatch):
 
     monkeypatch.setattr(repeats.KeptLaunch, "replay", replay)
     return runs
-
-
-@cuda.jit
-def add(a, b, out):
-    i = cuda.grid(1)
-    if i < out.size:
-        out[i] = a[i] + b[i]
 
 
 @cuda.jit

@@ -35,6 +35,8 @@ def measured(measurement, alt=None, caption=None):
     any evidence the figure says "not recorded yet".
     """
     points = [p for e in measurement.evidence for p in e.points]
+    if _few_places(measurement):
+        return _show(measurement, _rows(measurement), alt, caption)
     rates, flops, unit, label = _quantity(points)
     names = list(dict.fromkeys(_name(e, p.series) for e in measurement.evidence for p in e.points))
     figure, ax = new(COLUMN, 3.6 + 0.22 * len(names), phone=(PHONE, 3.6 + 0.44 * len(names)))
@@ -66,6 +68,16 @@ def measured(measurement, alt=None, caption=None):
         ax.set_axis_off()
         middle = {"ha": "center", "va": "center", "transform": ax.transAxes}
         ax.text(0.5, 0.5, "not recorded yet", style="italic", color=PALETTE["grey"], **middle)
+    shown = _show(measurement, figure, alt, caption)
+    per = "flops" if flops else "bytes" if rates else "seconds"
+    if points and label in ("TFLOP/s", "GB/s", "time"):  # units that the page's own lab measures, too
+        place = axes_place(ax) | {"per": per, "unit": unit}
+        shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
+    return shown
+
+
+def _show(measurement, figure, alt, caption):
+    """The Figure of a drawing, with its alternative text and the banners under its caption."""
     spoken = "; ".join(
         f"{p.series}{tag(e)} at {p.x:,g}: {p.text()}" for e in measurement.evidence for p in e.points[:9]
     )
@@ -73,11 +85,55 @@ def measured(measurement, alt=None, caption=None):
     text = f"{caption or measurement.question} {said_of(measurement)}"
     shown = show(figure, alt, text, [e.kind for e in measurement.evidence])
     shown.name = measurement.name
-    per = "flops" if flops else "bytes" if rates else "seconds"
-    if points and label in ("TFLOP/s", "GB/s", "time"):  # units that the page's own lab measures, too
-        place = axes_place(ax) | {"per": per, "unit": unit}
-        shown.data = {"measured": measurement.name, "axes": json.dumps(place)}
     return shown
+
+
+def _few_places(measurement):
+    """Whether all evidence is published, in fewer places than series: lines and colours would say nothing."""
+    rows = [row for e in measurement.evidence if e.kind == "published" for row in e.series().values()]
+    places = {p.x for row in rows for p in row}
+    ours = any(e.kind != "published" for e in measurement.evidence)
+    return not ours and len(places) < len(rows) and all(len(row) <= 2 for row in rows)
+
+
+def _rows(measurement):
+    """A drawing with a row for each published point, under the name of its device."""
+    points = [p for e in measurement.evidence for p in e.points]
+    rates, _, unit, label = _quantity(points)
+    words = duration if label == "time" else _rounded
+    same = len({p.x for p in points}) == 1
+    rows = []  # (text, value; None for a device)
+    for evidence in measurement.evidence:
+        rows.append((f"{evidence.device.removeprefix('NVIDIA ')}, {evidence.year}", None))
+        for p in evidence.points:
+            name = in_words(p.series) + ("" if same else f", {_place(p.x)}")
+            name = textwrap.fill(name, 26 if on_phone() else 44)
+            rows.append((name, (p.rate if rates else p.median) / unit))
+    heights = [1 + 0.6 * name.count("\n") for name, _ in rows]  # lines of text are closer than rows
+    ends = list(itertools.accumulate(heights))
+    middles = [end - height / 2 for end, height in zip(ends, heights, strict=True)]
+    tall = 0.8 + 0.25 * ends[-1]
+    figure, ax = new(COLUMN, tall, phone=(PHONE, tall))
+    ax.set_yticks(middles, [name for name, _ in rows])
+    for (_, value), y, tick in zip(rows, middles, ax.get_yticklabels(), strict=True):
+        if value is None:
+            tick.set_fontweight("bold")
+        else:
+            ax.plot([value], [y], markersize=8, linestyle="none", **MARKERS["published"])
+            place = {"textcoords": "offset points", "va": "center", "fontsize": 9.5}
+            ax.annotate(words(value), (value, y), (8, 0), **place)
+    values = [value for _, value in rows if value is not None]
+    low, high = min(values) / 1.3, max(values) * 1.3
+    room = (high / low) ** (0.3 if on_phone() else 0.1)  # for the last number
+    ax.set(xscale="log", xlim=(low, high * room), ylim=(ends[-1], 0))
+    ax.set_xlabel(label if same else f"{label} (each row names its {measurement.x})", loc="right")
+    _ticks(ax.xaxis, values, words)
+    if on_phone():
+        ax.xaxis.set_major_locator(LogLocator(numticks=3))
+    ax.tick_params(axis="y", length=0)
+    ax.grid(axis="x")
+    ax.spines["left"].set_visible(False)
+    return figure
 
 
 def _quantity(points):
@@ -155,6 +211,16 @@ def _ticks(axis, values, words):
 def _number(value):
     """A number as text: "4,096", "0.25", and "16 M" from a hundred thousand on."""
     return EngFormatter(sep=" ")(value) if value >= 1e5 else f"{value:,.0f}" if value >= 1e3 else f"{value:g}"
+
+
+def _rounded(value):
+    """A value as text with three significant digits, or all digits before the point: "2.87", "3,012"."""
+    return f"{value:,.0f}" if value >= 99.5 else f"{value:.3g}"
+
+
+def _place(x):
+    """A place as text: "4,096", "268 M"."""
+    return _number(float(f"{x:.3g}") if x >= 1e5 else x)
 
 
 def _name(evidence, series):

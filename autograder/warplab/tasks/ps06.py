@@ -403,8 +403,8 @@ class LargestBatch(Task):
             )
 
         def almost():
-            """A number of sequences whose integer part fits. It is so large that one array too many or too few
-            per sequence, of 40 + 16 at most, changes the result by at least one.
+            """A number of sequences whose integer part fits. It is so large that one array too many or
+            too few per sequence, of 40 + 16 at most, changes the result by at least one.
             """
             return int(rng.integers(60, 120)) + float(rng.uniform(0.6, 0.95))
 
