@@ -16,7 +16,6 @@ import warplab
 from warplab.simt.engine import loadstore, taint
 from warplab.simt.engine.address_space import AddressSpace
 from warplab.simt.engine.groups import joined
-from warplab.simt.engine.loadstore import LoadStoreUnit
 from warplab.simt.engine.machine import Launch, Machine
 from warplab.simt.engine.program import Program
 from warplab.simt.engine.taint import Tainted
@@ -159,7 +158,6 @@ def not_tainted(view, index, count, *origins):
     return view[index] if count == 1 else [view[index + i] for i in range(count)]
 
 
-@pytest.mark.sampled(3)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "owner, part, forgets",
@@ -171,13 +169,13 @@ def not_tainted(view, index, count, *origins):
         (Tainted, "joined", lambda self, parts, places, size: joined(list(plain(parts)), places, size)),
         (taint, "of_warp", lambda table, origins: np.zeros(table.row.size, np.int64)),
         (loadstore, "loaded", not_tainted),
-        (LoadStoreUnit, "held", property(lambda self: None, lambda self, held: None)),
+        (loadstore, "origins_of", lambda values: 0 * taint.origins_of(values)),
     ],
 )
 def test_a_check_that_loses_a_value_is_found_out(monkeypatch, owner, part, forgets):
-    monkeypatch.setattr(owner, part, forgets, raising=False)
+    monkeypatch.setattr(owner, part, forgets)
     with pytest.raises(AssertionError):
-        for seed in range(400):
+        for seed in range(1000):
             judge(seed)
 
 
