@@ -28,8 +28,8 @@ UNITS = {"s": (1.0, "time"), "B": (1e9, "GB"), "J": (1.0, "joules")}
 def measured(measurement, alt=None, caption=None):
     """Return a Figure of a `warplab.measure` result: rates if every point has one, else
     times or bytes held, on logarithmic axes. A series has one colour, and each recorded
-    device its own filling. With records and published figures together a plot is full:
-    draw `measurement.own`.
+    device its own filling. Published points at few places have a row each instead. With
+    records and published figures together a plot is full: draw `measurement.own`.
 
     alt, caption: what was found; default to the question. The banners follow, once, under the plot. Without
     any evidence the figure says "not recorded yet".
@@ -90,10 +90,10 @@ def _show(measurement, figure, alt, caption):
 
 def _few_places(measurement):
     """Whether all evidence is published, in fewer places than series: lines and colours would say nothing."""
-    rows = [row for e in measurement.evidence if e.kind == "published" for row in e.series().values()]
+    published = all(e.kind == "published" for e in measurement.evidence)
+    rows = [row for e in measurement.evidence for row in e.series().values()]
     places = {p.x for row in rows for p in row}
-    ours = any(e.kind != "published" for e in measurement.evidence)
-    return not ours and len(places) < len(rows) and all(len(row) <= 2 for row in rows)
+    return published and len(places) < len(rows) and all(len(row) <= 2 for row in rows)
 
 
 def _rows(measurement):
