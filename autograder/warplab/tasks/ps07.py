@@ -563,7 +563,7 @@ class Int8Matmul(KernelTask):
 
     def make_cases(self, rng):
         return [
-            self.matrices(rng, "exact", 16, 32, 16),
+            self.matrices(rng, "exact", 48, 32, 16),  # more than one tile down and across
             self.matrices(rng, "exact", 16, 16, 512, (-128, -120)),  # sums beyond 2^24
             self.matrices(rng, "ragged", 1, 1, 1),
             self.matrices(rng, "ragged", 17, 2 * rng.integers(4, 20) + 1, 2 * rng.integers(9, 20) + 1),
