@@ -709,7 +709,7 @@ def settings(rng, steps):
     return {
         "steps": steps,
         "rate": float(rng.uniform(0.03, 0.05)),
-        "beta1": float(rng.uniform(0.7, 0.9)),
+        "beta1": float(rng.uniform(0.3, 0.7)),
         "beta2": float(rng.uniform(0.4, 0.9)),
         "eps": float(10 ** rng.uniform(-3, -2)),
         "decay": float(rng.uniform(0.3, 0.6)),
