@@ -67,6 +67,7 @@ HOST = {  # each is refused by NVRTC where it stands, with the names that it dec
     "array of structs": ('struct Option { const char *name; int value; } options[] = {{"a", 1}};', ""),
 }
 DEVICE = {  # each stays, with an expression that uses it and its value
+    "defaulted": ("struct P { int v; P() = default; __device__ P(int a) : v(a) {} };", "P{}.v + P(3).v", 3),
     "device function": ("__device__ float twice(float a) { return 2 * a; }", "twice(3)", 6),
     "both": ("__host__ __device__ inline float half_of(float a) { return a / 2; }", "half_of(3)", 1.5),
     "macro for both": (
