@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numba import cuda
+from bench_engine import add
 
 import warplab
 from warplab.hardware import specs
@@ -27,22 +27,23 @@ def test_blocks_that_fit_an_sm_90(registers, shared, threads, expected):
     assert {k: fits[k] for k in expected} == expected
 
 
-@cuda.jit
-def copy(x, out):
-    i = cuda.grid(1)
-    if i < x.size:
-        out[i] = x[i]
+def test_what_does_not_fit_in_registers_is_stored_and_loaded_again_and_both_count_as_spills():
+    for_all, v = "for (int i = 0; i < 64; i++)", "x[i * 1024 + threadIdx.x]"
+    text = f"{{ float v[64]; {for_all} v[i] = {v}; __syncthreads(); {for_all} {v} = v[63 - i]; }}"
+    head = 'extern "C" __global__ void __launch_bounds__(1024, 2) many(float* x)'
+    p = warplab.profile(warplab.cuda_kernel(head + text, "many")[1, 1024], np.zeros(65536, np.float32))
+    assert p.registers == 32 and p.spill_bytes >= 2 * assemble(p.ptx, "many").stack_bytes > 0
 
 
 def test_profile_reports_what_the_assembler_says():
-    p = warplab.profile(copy[1, 32], np.zeros(32, np.float32), np.zeros(32, np.float32))
+    p = warplab.profile(add[1, 32], *np.zeros((3, 32), np.float32))
     assert 4 <= p.registers <= 32 and p.spill_bytes == 0 and p.shared_bytes == 0
     assert (p.occupancy, p.occupancy_limit) == (0.5, "blocks")  # 32 blocks of one warp in 64 warps
 
 
 @pytest.mark.parametrize("arch", [name for name in specs.archs() if name != "sm_70"])
 def test_every_architecture_of_the_registry_has_resources_and_an_occupancy_with_its_limit(arch):
-    p = warplab.profile(copy[1, 256], np.zeros(256, np.float32), np.zeros(256, np.float32), arch=arch)
+    p = warplab.profile(add[1, 256], *np.zeros((3, 256), np.float32), arch=arch)
     limit = Target.of(arch).limits
     assert p.arch == arch and f".target {arch}" in p.ptx and 4 <= p.registers <= 32
     assert (p.occupancy, p.occupancy_limit) == (1.0, "warps")
@@ -57,7 +58,7 @@ def test_every_architecture_of_the_registry_has_resources_and_an_occupancy_with_
 
 def test_an_architecture_that_cudas_compiler_has_left_behind_is_refused_by_name():
     with pytest.raises(Exception, match="compute capability 7.0 is not supported"):
-        warplab.profile(copy[1, 32], np.zeros(32, np.float32), np.zeros(32, np.float32), arch="sm_70")
+        warplab.profile(add[1, 32], *np.zeros((3, 32), np.float32), arch="sm_70")
 
 
 def test_ptx_that_the_assembler_refuses_is_an_error_with_its_message():
