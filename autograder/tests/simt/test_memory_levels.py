@@ -79,6 +79,12 @@ def test_a_stride_touches_every_sector_that_it_steps_into(stride, sectors):
     assert of(p, "a").read == 32 * sectors
 
 
+def test_the_offset_in_an_instruction_is_part_of_its_address():
+    text = 'extern "C" __global__ void later(float* x, float* y) { y[threadIdx.x] = x[threadIdx.x + 64]; }'
+    p = warplab.profile(warplab.cuda_kernel(text, "later")[1, 32], np.ones(96, f32), np.ones(32, f32))
+    assert "+256]" in p.ptx and (p.footprint.read, p.footprint.written) == (128, 128)
+
+
 def test_what_the_launch_wrote_itself_need_not_be_fetched():
     p = warplab.profile(write_then_read[2, 128], np.zeros(256, f32), np.zeros(256, f32))
     assert of(p, "x") == Footprint(read=1024, written=1024, fetched=0, touched=1024)
@@ -171,19 +177,36 @@ def test_a_smaller_device_has_fewer_sms_and_smaller_caches():
     assert half._sms == 66 and half._l2[0].size * 128 == pytest.approx(50 * 2**20 / 4, rel=1e-3)
 
 
-def test_what_l2_cannot_hold_goes_to_memory_and_comes_again(monkeypatch):
-    real = caches.specs.get
-    small = dict(real("a100-sxm"))
-    small["l2_cache"] = caches.specs.replace(small["l2_cache"], value=0.0625)  # MiB: 64 KiB
+@pytest.fixture
+def small_l2(monkeypatch):
+    """The name of an A100 with 64 KiB of L2."""
+    small = dict(caches.specs.get("a100-sxm"))
+    small["l2_cache"] = caches.specs.replace(small["l2_cache"], value=0.0625)  # MiB
 
     class Small(dict):
         short, arch = "a small one", "sm_80"
 
     monkeypatch.setattr(caches.specs, "get", lambda name: Small(small))
+    return "any"
+
+
+def test_what_l2_cannot_hold_goes_to_memory_and_comes_again(small_l2):
     x = np.ones((3, 1 << 16), f32)  # 256 KiB each
-    m = warplab.profile(add[256, 256], *x, caches="any").caches
+    m = warplab.profile(add[256, 256], *x, caches=small_l2).caches
     assert m.hbm_reads == 16384 and m.hbm_writes + m.left_in_l2 == 8192
     assert 0 < m.left_in_l2 <= 2048  # of 64 KiB
+
+
+def test_the_blocks_of_a_wave_are_in_l2_together(small_l2, monkeypatch):
+    """Each block reads 4 KiB of its own twice, past L1: one block's would stay in L2, 108 blocks' do not."""
+    monkeypatch.setattr(caches, "blocks_per_sm", lambda *about: {"blocks": 1})
+    twice = """extern "C" __global__ void twice(const float* x, float* out) {
+        float sum = 0;
+        for (int i = 0; i < 64; i++) sum += __ldcg(x + 1024 * blockIdx.x + 32 * (i % 32) + threadIdx.x);
+        out[32 * blockIdx.x + threadIdx.x] = sum; }"""
+    launch = warplab.cuda_kernel(twice, "twice")[216, 32]
+    m = warplab.profile(launch, np.ones(216 * 1024, f32), np.ones(216 * 32, f32), caches=small_l2).caches
+    assert m.l2_hits == 0 and m.l2_reads == 2 * 216 * 128
 
 
 def test_neighbours_in_a_warp_share_a_line_and_the_next_step_finds_it_in_l1():
