@@ -77,6 +77,8 @@ def test_ptx_for_one_architecture_alone_runs_on_that_one_only():
     x = np.ones(32, np.float32)
     kernel[1, 32](x, 3.0, np.uint32(32))
     assert (x == 3).all()
+    with pytest.raises(warplab.InvalidLaunch, match="for sm_90a, which sm_100 does not run"):
+        kernel.compiled("sm_100")
 
 
 @pytest.mark.parametrize(
