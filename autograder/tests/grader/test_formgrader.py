@@ -126,7 +126,7 @@ def open_submission(page, server, student):
     page.click("a[href*='/formgrader/submissions/']")
     page.wait_for_function(
         "() => window.formgrader && formgrader.grades && formgrader.grades.loaded && formgrader.comments && "
-        "formgrader.comments.loaded"
+        "formgrader.comments.loaded && MathJax.loaded && !$(':animated').length"  # it scrolls at the end
     )
 
 
